@@ -20,7 +20,7 @@ MANY = 256
 
 
 class WholeNumbers(Sequence[int]):
-    """A sequence of integers, stored as an array and returned as Python integers.
+    """A sequence of integers that is stored as an array and returns Python integers.
 
     Examples
     --------
@@ -42,7 +42,10 @@ class WholeNumbers(Sequence[int]):
 
 
 def whole_numbers(labels: AnyLabels, least: int = MANY) -> Integers | None:
-    """Return labels as an int64 array if there are at least ``least`` and all are 64-bit integers, else None."""
+    """Convert labels to an int64 array.
+
+    Return None if there are fewer than ``least``, or one is not a 64-bit integer.
+    """
     array = labels.array if hasattr(labels, "array") else labels
     if isinstance(array, np.ndarray):
         is_whole = array.ndim == 1 and array.dtype.kind in "iu" and np.can_cast(array.dtype, np.int64)
@@ -92,7 +95,7 @@ class Index:
 
     @property
     def sequence(self) -> Sequence[Hashable]:
-        """The labels in the order of their numbers, as a sequence that is not copied to a list."""
+        """The labels in the order of their numbers, without a copy."""
         return self.labels if self._table is None else WholeNumbers(self._table.labels)
 
     @property
@@ -105,7 +108,7 @@ class Index:
         return self._numbers
 
     def add(self, labels: Iterable[Hashable]) -> None:
-        """Number new labels, from the number of known labels on."""
+        """Give new labels the next free numbers."""
         whole = whole_numbers(labels, MANY if self._table is None else 0)
         table = None if whole is None else self._tabled()
         if whole is not None and table is not None:
@@ -119,7 +122,7 @@ class Index:
                 known.append(label)
 
     def drop(self, dropped: Dropped) -> None:
-        """Remove labels; the labels with the largest numbers get the free numbers."""
+        """Remove labels; the labels with the largest numbers take the numbers that become free."""
         if self._table is None or self._labels or self._numbers:  # else the lists have not been needed yet
             labels, numbers = self.labels, self.numbers
             for number in dropped.rows.tolist():
@@ -132,7 +135,7 @@ class Index:
             self._table.drop(dropped)
 
     def _tabled(self) -> NumberTable | None:
-        """Return a hash table of all labels, created on demand; None if one of them is no integer."""
+        """Return a hash table of all labels, created on first use; None if a label is not an integer."""
         known = whole_numbers(self._labels, 0) if self._table is None else None
         if known is not None:
             table = NumberTable(len(known))
@@ -141,7 +144,7 @@ class Index:
         return self._table
 
     def find(self, labels: Sequence[Hashable] | Array) -> Ints:
-        """Return the number of each label, -1 for unknown ones; for few labels."""
+        """Return the number of each label, -1 for unknown ones; for a few labels only, see :meth:`codes`."""
         table = self._table
         whole = None if table is None else whole_numbers(labels)
         if table is not None and whole is not None:
@@ -167,7 +170,7 @@ class Index:
         return self.find(distinct)[places]
 
     def number(self, labels: Array) -> tuple[Ints, Sequence[Hashable]]:
-        """Return the number of each label, and the list of new labels, which would get the next numbers."""
+        """Return the number of each label, and the list of new labels, counted as if they had the next numbers."""
         if self._table is not None or len(labels) < MANY:
             with suppress(TypeError):  # of a label that is not hashable, which distinct_labels names
                 codes = self.find(labels)
@@ -278,7 +281,10 @@ def check_no_collisions(unseen: Sequence[Hashable], known: Collection[Hashable])
 
 
 def _twin(task: Hashable) -> Hashable:
-    """Return the equal label of the other type: a number as text, text as an integer; None for others."""
+    """Return the label of the other type that is printed alike: "1" for 1 and 1 for "1".
+
+    None for labels of other types.
+    """
     if isinstance(task, str):
         return int(task) if task.isdecimal() else None
     return str(task) if isinstance(task, int) else None

@@ -44,7 +44,7 @@ class Recency:
 
     @classmethod
     def restored(cls, order: Codes, known: int) -> Self:
-        """Restore the order of ``known`` tasks from a file.
+        """Restore the order of ``known`` tasks, numbered from 0, from a file.
 
         Raises
         ------
@@ -61,24 +61,24 @@ class Recency:
         return np.argsort(self._seen[: self._known], kind="stable")
 
     def join(self, tasks: int) -> None:
-        """Add this many tasks, before their first records."""
+        """Add ``tasks`` new tasks, before their first records."""
         known = self._known + tasks
         self._seen = enlarged(self._seen, known)
         self._seen[self._known : known] = self._clock + np.arange(tasks)
         self._known, self._clock = known, self._clock + tasks
 
     def see(self, codes: Codes) -> None:
-        """Mark tasks as used, in the order of their records."""
+        """Mark tasks as used in the order of their records; ``codes`` are the numbers of the records' tasks."""
         self._seen[codes] = self._clock + np.arange(len(codes))  # of several times the last one stays
         self._clock += len(codes)
 
     def see_one(self, number: int) -> None:
-        """Mark a task as used."""
+        """Mark the task with this number as used."""
         self._seen[number] = self._clock
         self._clock += 1
 
     def oldest(self) -> int:
-        """Return the number of the least recently used task that is not marked as leaving; -1 if there is none."""
+        """Return the number of the least recently used task that is not about to be dropped; -1 if there is none."""
         while True:
             if not self._stack:
                 order, self._sorted = self.order[::-1], self._known
@@ -93,7 +93,7 @@ class Recency:
             self._stack.pop()
 
     def leave(self, number: int) -> None:
-        """Mark a task as leaving, so that :meth:`oldest` skips it."""
+        """Mark the task with this number as about to be dropped, so that :meth:`oldest` skips it."""
         self._seen[number] = _LEAVING
 
     def drop(self, dropped: Dropped) -> None:
@@ -106,7 +106,7 @@ class Recency:
 
 
 class Piece(NamedTuple):
-    """The records ``first`` to ``last - 1`` of a block, and the tasks to add and to drop before them.
+    """The records ``first`` to ``last - 1`` of a block, with the tasks to add and to drop before them.
 
     ``coming`` are indices into the distinct tasks of the block, in the order of their first records; ``leaving`` are
     numbers, which the last of the added tasks take, in this order.
@@ -178,7 +178,10 @@ class Turnover:
         return Piece(first, last, coming, leaving)
 
     def _next_round(self, number: int, first: int) -> int:
-        """Return the next record of a task from ``first`` on; the length of the block if there is none."""
+        """Return the position of the next record of task ``number`` from ``first`` on.
+
+        The length of the block if there is none.
+        """
         place = self._place_of.get(number)
         rounds = () if place is None else self._rounds[place]
         at = np.searchsorted(rounds, first)
@@ -194,7 +197,10 @@ class Turnover:
                 heapq.heappush(self._coming, (again, place))
 
     def _number(self, piece: Piece, known: int) -> int:
-        """Assign numbers to the added tasks; return the new number of known tasks."""
+        """Number the tasks added before ``piece``, with ``known`` tasks before it.
+
+        Return the new number of known tasks.
+        """
         room = len(piece.coming) - len(piece.leaving)
         for place, number in zip(piece.coming, [*range(known, known + room), *piece.leaving], strict=True):
             self.numbers[place] = number

@@ -128,7 +128,10 @@ def _mapping(
 
 
 def _lines(path: str | Path, headers: tuple[tuple[str, ...], ...]) -> Iterator[Line]:
-    """Yield the line numbers and fields of non-empty lines, without a header."""
+    """Yield the line numbers and fields of the non-empty lines of a CSV file.
+
+    A first line that is one of ``headers`` is left out.
+    """
     try:
         with Path(path).open(encoding="utf-8-sig", newline="") as file:
             first = file.readline()

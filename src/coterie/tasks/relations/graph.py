@@ -35,6 +35,9 @@ ADJACENCY = "edges as an adjacency matrix"
 class TaskGraph(ReadFromFile, ColumnRelation):
     """Graph relation: tasks that share an edge have similar weights, A = I + L (CCG08 §3.3, CC12 §3).
 
+    A is the K x K interaction matrix of the K tasks, L the Laplacian matrix of the graph, w_ij the weight of an edge,
+    and u_i the vector of task i. An update of task i changes task j by (A^-1)_ji.
+
     L is the Laplacian, so the penalty is Σ‖u_i‖² + Σ_(i,j) w_ij ‖u_i - u_j‖² over the edges, each once. The rows of
     A^-1 sum to 1, its entries are nonnegative, 0 between components, and the largest of a row is on the diagonal. All
     tasks are known from the start.
@@ -93,15 +96,18 @@ class TaskGraph(ReadFromFile, ColumnRelation):
 
     @cached_property
     def known_tasks(self) -> tuple[Hashable, ...]:
-        """The labels of the rows, in order."""
+        """The tasks of the graph, in the order of the rows of A."""
         return tuple(dict.fromkeys(chain(*(edge[:2] for edge in self.edges))) if self.tasks is None else self.tasks)
 
     def adjacency(self) -> csr_array[np.float64]:
-        """Return the weight matrix W of the edges, sparse, shape (K, K)."""
+        """Return the weights W of the edges as a sparse symmetric matrix with one row per task, shape (K, K)."""
         return self._adjacency.copy()
 
     def laplacian(self) -> csr_array[np.float64]:
-        """Return the Laplacian L = D - W with the weighted degrees D, sparse, shape (K, K)."""
+        """Return the Laplacian L = D - W of the edge weights W, sparse, shape (K, K).
+
+        D has the row sums of W on its diagonal.
+        """
         from scipy.sparse import csr_array, diags_array
 
         return csr_array(diags_array(self._adjacency.sum(axis=1)) - self._adjacency)
@@ -127,7 +133,10 @@ class TaskGraph(ReadFromFile, ColumnRelation):
         return super().relation_matrix(tasks)
 
     def penalty(self, U: ArrayLike, tasks: Sequence[Hashable] | None = None) -> float:
-        """Return u'(A ⊗ I)u = Σ‖u_i‖² + Σ w_ij ‖u_i - u_j‖² for the task vectors in the rows of U, shape (K, d)."""
+        """Return the penalty u'(A ⊗ I)u = Σ‖u_i‖² + Σ w_ij ‖u_i - u_j‖² of the task vectors.
+
+        They are the rows of U, shape (K, d); w_ij are the weights of the edges.
+        """
         if tasks is not None:
             return super().penalty(U, tasks)
         V = task_vectors(U, len(self.known_tasks))
@@ -168,7 +177,7 @@ class TaskGraph(ReadFromFile, ColumnRelation):
 
 
 def _normalize_edge(place: int, edge: Any) -> Edge:
-    """Convert an edge to a pair of labels, or to a triple if its weight is not 1."""
+    """Convert the edge at position ``place`` to a pair of tasks, or to a triple with its weight if that is not 1."""
     if isinstance(edge, str) or not hasattr(edge, "__len__") or len(edge) not in (2, 3):
         raise ValueError(f"edges[{place}] must be (task, task) or (task, task, weight), got {edge!r}")
     a, b, weight = map(label_of, (*edge, 1.0)[:3])
@@ -182,7 +191,10 @@ def _normalize_edge(place: int, edge: Any) -> Edge:
 
 
 def _check_simple(ends: Ints, tasks: tuple[Hashable, ...]) -> None:
-    """Raise ValueError for loops (edges from a task to itself) and duplicate edges."""
+    """Raise ValueError for an edge from a task to itself, and for an edge given twice.
+
+    ``ends`` are the rows of its two tasks.
+    """
     loops = np.flatnonzero(ends[:, 0] == ends[:, 1])
     if len(loops):
         raise ValueError(f"edges[{loops[0]}] joins {tasks[ends[loops[0], 0]]!r} to itself")
@@ -205,7 +217,7 @@ def _is_adjacency(edges: object) -> bool:
 
 
 def _read_adjacency(W: Any, tasks: tuple[Hashable, ...] | None) -> tuple[tuple[Edge, ...], tuple[Hashable, ...]]:
-    """Convert a symmetric weight matrix to a list of edges and the labels of its rows."""
+    """Convert a symmetric matrix W of edge weights to a list of edges and the names of its rows."""
     from scipy.sparse import csr_array, triu
 
     if W.ndim != 2 or W.shape[0] != W.shape[1]:

@@ -29,7 +29,7 @@ class GroupIndex:
 
     @classmethod
     def restored(cls, relation: LevelRelation, tasks: Sequence[Hashable], levels: Levels) -> GroupIndex:
-        """Rebuild the group index of these tasks from saved levels.
+        """Rebuild the group index for ``tasks`` of a relation from saved arrays of groups, ``levels``.
 
         Raises
         ------
@@ -63,11 +63,13 @@ class GroupIndex:
         return copied
 
     def empty(self) -> Levels:
-        """Return levels (arrays of groups) without tasks."""
+        """Return arrays of groups, one per level, without tasks."""
         return no_levels(self.relation.depth)
 
     def extend(self, levels: Levels, known: int, new: Sequence[Hashable], rounds: int) -> Levels:
-        """Add new tasks to their groups, and return the levels, resized if their capacity is too small.
+        """Add ``new`` tasks to their groups after ``known`` ones.
+
+        Return ``levels``, the arrays of groups, enlarged if necessary.
 
         Weights change as of round ``rounds``.
         """
@@ -80,7 +82,7 @@ class GroupIndex:
         return levels
 
     def expect(self, levels: Levels, known: int, new: Sequence[Hashable], rounds: int) -> tuple[Levels, Arrivals]:
-        """Add new tasks, which are counted as group members only from their first records on (see ``Arrivals``)."""
+        """Add ``new`` tasks that count as group members only from their first records on (see ``Arrivals``)."""
         if not self.relation.counts_tasks:
             return self.extend(levels, known, new, rounds), NO_ARRIVALS
         levels, _ = self._enter(levels, known, new)
@@ -94,7 +96,10 @@ class GroupIndex:
         return levels, Arrivals(levels, np.array([known]), known, weights, rounds)
 
     def _enter(self, levels: Levels, known: int, new: Sequence[Hashable]) -> tuple[Levels, Ints]:
-        """Write the groups and the own weights of new tasks to the levels; return the groups."""
+        """Write the groups and own weights of ``new`` tasks to the arrays ``levels`` after ``known`` tasks.
+
+        Return the groups.
+        """
         routes = [self.relation.path(task) for task in self._different(new)]
         numbers = np.fromiter(chain.from_iterable(map(self._number, routes)), np.int64)
         paths = numbers.reshape(len(routes), self.relation.depth)
@@ -105,7 +110,7 @@ class GroupIndex:
         return levels, paths
 
     def drop(self, levels: Levels, dropped: Dropped, tasks: Sequence[Hashable], rounds: int) -> Ints:
-        """Remove tasks from their groups at round ``rounds``; return the numbers of groups left without tasks."""
+        """Remove tasks from their groups after ``rounds`` rounds; return the numbers of groups left without tasks."""
         leaving: Counter[tuple[Group, ...]] = Counter()
         n_alike = len(tasks) if self.relation.alike else 1
         for route in map(self.relation.path, self._different(tasks)):
@@ -126,7 +131,7 @@ class GroupIndex:
         return np.array(empty, np.int64)
 
     def unseen_task_model(self, levels: Levels, tasks: Sequence[Hashable]) -> Levels:
-        """Return the levels of unseen tasks: their known groups, and no own weights."""
+        """Return the arrays of groups for tasks that were never learned: their known groups, and no own weights."""
         paths = np.full((len(tasks), self.relation.depth), -1, np.int64)
         for row, task in zip(paths, tasks, strict=True):
             route = self.relation.path(task)
@@ -134,11 +139,11 @@ class GroupIndex:
         return levels._replace(paths=paths, own=np.zeros(len(tasks)))
 
     def _different(self, tasks: Sequence[Hashable]) -> Sequence[Hashable]:
-        """Return the tasks to look up groups for: only the first one if all tasks have the same groups."""
+        """Return the tasks whose groups must be looked up: only the first one if all tasks have the same groups."""
         return tasks[:1] if self.relation.alike else tasks
 
     def _number(self, route: tuple[Group, ...]) -> list[int]:
-        """Return the numbers of a task's groups, from the widest on; -1 for missing levels."""
+        """Return the numbers of the groups in ``route``, a task's groups from the widest on; -1 for missing levels."""
         numbers = []
         for level in range(len(route)):
             group = route[: level + 1]
@@ -165,7 +170,7 @@ class GroupIndex:
 
 
 def _ranks(groups: Ints) -> Ints:
-    """Return for each entry the number of equal entries before it."""
+    """Return for each entry of ``groups`` the number of equal entries before it."""
     order = np.argsort(groups, kind="stable")
     begins = np.flatnonzero(np.diff(groups[order], prepend=-1))
     ranks = np.empty(len(groups), np.int64)

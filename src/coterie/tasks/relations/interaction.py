@@ -48,18 +48,21 @@ CACHE_BYTES = 2**26
 
 
 class ColumnSource(ABC):
-    """Base class of sources of the columns of M = A^-1, which are computed one at a time."""
+    """Base class of objects that compute the columns of M = A⁻¹ one at a time.
+
+    A is the interaction matrix of the tasks.
+    """
 
     dense: ClassVar[bool]
     n_tasks: int
 
     @abstractmethod
     def column(self, task: int) -> Column:
-        """Return the row indices (ascending) and the values of column ``task`` of M; all K rows if ``dense``."""
+        """Return the row indices (ascending) and the values of column ``task`` of M; all rows if ``dense`` is True."""
 
     @abstractmethod
     def diagonal(self) -> Floats:
-        """Return the diagonal of M, shape (K,)."""
+        """Return the diagonal of M, one entry per task, shape (K,)."""
 
     def max_diagonal(self) -> float:
         """Return the largest entry of M, which is on its diagonal."""
@@ -67,7 +70,7 @@ class ColumnSource(ABC):
 
 
 class DenseColumns(ColumnSource):
-    """Columns of a dense matrix in memory."""
+    """Columns of a matrix M that is stored in memory as a dense array."""
 
     dense = True
 
@@ -76,7 +79,7 @@ class DenseColumns(ColumnSource):
         self._rows = np.arange(len(inverse), dtype=np.int64)
 
     def column(self, task: int) -> Column:
-        """Return all row indices and the values of column ``task``: O(1)."""
+        """Return all row indices and the values of column ``task`` of M: O(1)."""
         return self._rows, self.inverse[task]
 
     def diagonal(self) -> Floats:
@@ -85,7 +88,7 @@ class DenseColumns(ColumnSource):
 
 
 class FactorColumns(ColumnSource):
-    """Columns of the inverse of a sparse positive definite matrix A, solved by its sparse factor.
+    """Columns of M = A⁻¹ for a sparse positive definite A, computed from a sparse factorisation of A.
 
     The factor is computed for the first column. Entries of at most ``error`` are left out.
     """
@@ -108,7 +111,10 @@ class FactorColumns(ColumnSource):
         return splu(self.A.tocsc(), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=options)
 
     def column(self, task: int) -> Column:
-        """Return the entries above ``error`` of column ``task`` of A^-1, by two triangular solves: O(nnz(L))."""
+        """Return the entries above ``error`` of column ``task`` of A⁻¹, by two triangular solves: O(nnz(L)).
+
+        L is the sparse factor of A.
+        """
         unit = np.zeros(self.n_tasks)
         unit[task] = 1.0
         solved = self.factor.solve(unit)
@@ -132,7 +138,10 @@ class FactorColumns(ColumnSource):
 
 
 class DenseCache:
-    """A cache of dense columns of M with a fixed number of slots; the oldest column is replaced first."""
+    """A cache of dense columns of M with a fixed number of slots.
+
+    If it is full, the column that was stored first is replaced.
+    """
 
     def __init__(self, source: ColumnSource) -> None:
         K = source.n_tasks
@@ -143,7 +152,7 @@ class DenseCache:
         self._next = 0
 
     def fetch(self, i: int) -> None:
-        """Compute column i and store it in the cache, for compiled code."""
+        """Compute column i of M and store it in the cache, for compiled code."""
         rows, values = self.source.column(i)
         slot, self._next = self._next, (self._next + 1) % len(self._owner)
         # the column in this slot is gone, and must be fetched again when its task moves
@@ -155,7 +164,7 @@ class DenseCache:
 
 
 class SparseCache:
-    """A cache of sparse columns of M; when it is full it is emptied."""
+    """A cache of sparse columns of M; it is emptied when it is full."""
 
     def __init__(self, source: ColumnSource) -> None:
         self.source = source
@@ -167,7 +176,7 @@ class SparseCache:
         self._n_columns = 0
 
     def fetch(self, i: int) -> None:
-        """Compute column i and store it in the cache, for compiled code."""
+        """Compute column i of M and store it in the cache, for compiled code."""
         rows, values = self.source.column(i)
         first = int(self.columns.starts[self._n_columns])
         # 8 bytes each for a row and a value
@@ -183,7 +192,7 @@ class SparseCache:
 
 
 def column_cache(source: ColumnSource) -> DenseCache | SparseCache:
-    """Return a cache for dense or sparse columns, as the source has them."""
+    """Return a new cache for the columns of ``source``, dense or sparse."""
     return DenseCache(source) if source.dense else SparseCache(source)
 
 
@@ -191,7 +200,10 @@ def column_cache(source: ColumnSource) -> DenseCache | SparseCache:
 
 
 class ColumnRelation(ABC):
-    """Base class of relations given by the columns of M."""
+    """Base class of relations for a fixed list of tasks, given by the columns of M.
+
+    M = A⁻¹ is the inverse of the K x K interaction matrix of the tasks.
+    """
 
     form: ClassVar[str] = "columns"
 
@@ -201,18 +213,18 @@ class ColumnRelation(ABC):
     @property
     @abstractmethod
     def known_tasks(self) -> tuple[Hashable, ...]:
-        """The labels of the rows, in order."""
+        """The tasks of the relation, in the order of the rows of M."""
 
     @abstractmethod
     def source(self) -> ColumnSource:
-        """Return the columns of M."""
+        """Return the object that computes the columns of M."""
 
     def index(self, task: Hashable) -> int:
-        """Return the row index of a task; raise ValueError for an unknown task."""
+        """Return the row of M of a task; raise ValueError for an unknown task."""
         return row(self._rows, task, f"{self.kind} of {type(self).__name__}")
 
     def relation_matrix(self, tasks: Sequence[Hashable] | None = None) -> Matrix:
-        """Return M, or its submatrix for ``tasks``."""
+        """Return M, or its submatrix for ``tasks``, shape (K, K)."""
         rows = [self.index(task) for task in (self.known_tasks if tasks is None else tasks)]
         source = self.source()
         M, dense = np.empty((len(rows), len(rows))), np.zeros(source.n_tasks)
@@ -225,11 +237,13 @@ class ColumnRelation(ABC):
         return half_sum(M)
 
     def prior_rows(self, new: Sequence[Hashable], tasks: Sequence[Hashable]) -> Matrix:
-        """Return M between ``new`` and known tasks, shape (len(new), len(tasks))."""
+        """Return the rows of M for ``new`` tasks and its columns for known ``tasks``, shape (len(new), len(tasks))."""
         return self.relation_matrix([*new, *tasks])[: len(new), len(new) :]
 
     def penalty(self, U: ArrayLike, tasks: Sequence[Hashable] | None = None) -> float:
-        """Return u'(A ⊗ I)u for the task vectors in the rows of U, shape (K, d); infinite for an excluded part.
+        """Return the penalty u'(A ⊗ I)u of the task vectors, the rows of U, shape (K, d).
+
+        Infinite if a singular relation excludes them.
 
         For some of the tasks it is the minimum over the vectors of the others.
         """
@@ -237,7 +251,7 @@ class ColumnRelation(ABC):
         return pseudo_quadratic(M, task_vectors(U, len(M)))
 
     def max_diagonal(self) -> float:
-        """Return max_i M_ii, the factor c of the mistake bound for ‖x‖ <= 1."""
+        """Return the largest diagonal entry of M, the factor c of the mistake bound for records of length at most 1."""
         return self.source().max_diagonal()
 
     @cached_property
@@ -246,21 +260,24 @@ class ColumnRelation(ABC):
 
 
 class _MatrixRelation(ColumnRelation):
-    """Base class of relations with the matrix M in memory."""
+    """Base class of relations that store the matrix M = A⁻¹ in memory."""
 
     tasks: Sequence[Hashable] | None
 
     @property
     @abstractmethod
     def _inverse(self) -> Matrix:
-        """Return the matrix M."""
+        """Return the matrix M = A⁻¹."""
 
     def source(self) -> DenseColumns:
-        """Return the columns of M, with all entries."""
+        """Return the columns of M, with all their entries."""
         return DenseColumns(self._inverse)
 
     def _name_rows(self, name: str) -> None:
-        """Check that ``tasks`` names each row of the matrix in the field ``name`` once."""
+        """Set default task names.
+
+        Raise ValueError unless ``tasks`` names each row of the matrix in the field ``name`` once.
+        """
         n_rows = len(getattr(self, name))
         tasks = tuple(range(n_rows)) if self.tasks is None else labels_of(self.tasks)
         if len(tasks) != n_rows:
@@ -275,6 +292,9 @@ class _MatrixRelation(ColumnRelation):
 @spec.part
 class Interaction(ReadFromFile, _MatrixRelation):
     """Relation given by any symmetric positive definite matrix A, or by A^-1 (CCG08 §3).
+
+    A is the K x K interaction matrix of the K tasks, I_d the identity of the d features, and u the concatenation of the
+    task vectors.
 
     The penalty is u'(A ⊗ I_d)u; a mistake on task i updates task j by (A^-1)_ji. All tasks are known from the start. A
     step costs O(K · nnz), the inverse O(K³) once.
@@ -340,6 +360,9 @@ class Interaction(ReadFromFile, _MatrixRelation):
 class GraphPenalty(_MatrixRelation):
     """Relation of a weighted graph with penalty ½ Σ_st W_st ‖f_s - f_t‖² + Σ_t W_tt ‖f_t‖² (ROS11 §4.2, §5.1).
 
+    T is the number of tasks, f_t the function of task t, W_st the weight of the edge between tasks s and t, and P the
+    penalty matrix (the interaction matrix A of the other relations).
+
     P = D - W with D_tt = Σ_s W_ts + W_tt; its pseudo-inverse is the output kernel. Unlike :class:`TaskGraph`, whose
     A = I + L penalises every task, a component without a W_tt above 0 has its mean excluded, not penalised.
 
@@ -384,7 +407,7 @@ class GraphPenalty(_MatrixRelation):
 
     @cached_property
     def matrix(self) -> Floats:
-        """Return the penalty matrix P = D - W."""
+        """Return the penalty matrix P = D - W, with the edge weights W and the diagonal matrix D of their row sums."""
         W = half_sum(np.asarray(self.weights))
         # the sum over a row has W_tt once and -W takes it away again, so W_tt is added: P_tt = Σ_(s≠t) W_ts + W_tt
         return np.diag(W.sum(axis=1) + W.diagonal()) - W

@@ -48,7 +48,7 @@ Start = Literal["unit_trace", "identity"]
 
 
 class TooManyTasksError(ValueError):
-    """Error for more tasks than the matrix of a learned relation supports."""
+    """Error for more tasks than a learned relation supports, whose matrix has a row and a column per task."""
 
     def __init__(self, relation: object, n_tasks: int) -> None:
         super().__init__(
@@ -63,7 +63,9 @@ class TooManyTasksError(ValueError):
 
 
 class LearnedRelation(ABC):
-    """Base class of learned relations: A⁻¹ is state, and is computed from the Gram matrix of the task vectors.
+    """Base class of relations that are learned: A⁻¹ is computed from the products W'W of the task vectors.
+
+    A is the K x K interaction matrix of the tasks; the columns of W are the task vectors.
 
     ``kind`` is its compiled state; ``definite`` is True if A⁻¹ always has an inverse.
     """
@@ -79,15 +81,18 @@ class LearnedRelation(ABC):
 
     @abstractmethod
     def relation_update(self, n_tasks: int, features: int) -> updates.RelationUpdate:
-        """Return the compiled update of A⁻¹ for this many tasks and features."""
+        """Return the compiled update of A⁻¹ for ``n_tasks`` tasks and this many ``features``."""
 
     def first(self, n_tasks: int) -> float:
-        """Return the diagonal entry of the initial A_0⁻¹ for this many tasks."""
+        """Return the diagonal entry of A_0⁻¹, the initial A⁻¹, for this many tasks."""
         # the inverse of I/K (Algorithm 1), which has unit trace
         return 1.0 if self.start == "identity" else float(max(n_tasks, 1))
 
     def check_size(self, n_tasks: int, before: int | None = None) -> None:
-        """Raise an error for too many tasks; warn of the cost when many tasks are reached (from ``before``)."""
+        """Raise TooManyTasksError if there are too many tasks.
+
+        Warn of the cost when their number, formerly ``before``, becomes large.
+        """
         if n_tasks > MOST_TASKS:
             raise TooManyTasksError(self, n_tasks)
         if before is not None and before < MANY_TASKS <= n_tasks:
@@ -98,32 +103,38 @@ class LearnedRelation(ABC):
             )
 
     def begin(self, tasks: Sequence[Hashable], features: int, length: int | None) -> compiled.Relation:
-        """Return the initial state; ``length`` is the expected number of rounds, None if unknown."""
+        """Return the initial state for these tasks and this many features.
+
+        ``length`` is the expected number of rounds, None if unknown.
+        """
         self.check_size(len(tasks), before=0)
         return self.begin_at(tasks, features, compiled.FromRound.begin(1.0))
 
     def blank(self) -> compiled.Relation:
-        """Return a state without tasks, which has the named-tuple types of all states under these parameters."""
+        """Return a state without tasks, which has the same types in compiled code as all later states."""
         return self.begin_at((), 1, compiled.FromRound.begin(1.0))
 
     def begin_at(
         self, tasks: Sequence[Hashable], features: int, start: compiled.FromRound | compiled.WhenSettled
     ) -> compiled.Relation:
-        """Return the initial state; A is updated from round ``start`` on."""
+        """Return the initial state for these tasks and this many features.
+
+        ``start`` decides from when on A is updated.
+        """
         # updates are shared by K^e A⁻¹ / tr A⁻¹, whose mean diagonal K^(e - 1) is that of A_0⁻¹: 1 or K
         mean_step = (1 if self.start == "identity" else 2) if self.step_norm else 0
         update, first = self.relation_update(len(tasks), features), self.first(len(tasks))
         return self.kind.begin(update, int(self.weights == "new"), mean_step, start, len(tasks), first)
 
     def resize(self, state: compiled.Relation, tasks: Sequence[Hashable], features: int) -> compiled.Relation:
-        """Return the state resized for these tasks, the old ones first, and for this many features."""
+        """Return the state enlarged for all ``tasks``, the old ones first, and for this many features."""
         self.check_size(len(tasks), before=len(state.inverse))
         return state.resized(len(tasks), features, self.first(len(tasks)))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class _Rated(LearnedRelation):
-    """Base class of relations with a learning rate."""
+    """Base class of learned relations that have a learning rate ``eta``."""
 
     eta: float = spec.field(_ETA)
     step_norm: bool = spec.field(default=False, qualify_name=True)
@@ -137,7 +148,7 @@ class _Rated(LearnedRelation):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class _Ridged(LearnedRelation):
-    """Base class of relations that add a ridge to the diagonal of A."""
+    """Base class of learned relations that add the number ``ridge`` to the diagonal of A."""
 
     ridge: float = spec.field(_RIDGE)
     step_norm: bool = spec.field(default=False, qualify_name=True)
@@ -149,6 +160,9 @@ class _Ridged(LearnedRelation):
 @spec.part
 class LogDet(_Rated):
     """LogDet relation: A_s = (A_{s-1}⁻¹ + eta W'W)⁻¹ (SRDV11 eq. 3.7, OMTLLOG).
+
+    A_s is the K x K interaction matrix of the K tasks after mistake s, and W the matrix with the task vectors as
+    columns. An update of task i changes task j by (A_s⁻¹)_ji.
 
     Tasks with similar vectors learn to share; those with opposite vectors share with the sign reversed.
     O(K·nnz + K²) per mistake, nothing is inverted; O(K·nnz + K³) with ``role="Ainv"``.
@@ -203,6 +217,9 @@ class LogDet(_Rated):
 class VonNeumann(_Rated):
     """Von Neumann relation: A_s = exp(log A_{s-1} - eta W'W) (SRDV11 eq. 3.8, OMTLVON).
 
+    A_s is the K x K interaction matrix of the K tasks after mistake s, and W the matrix with the task vectors as
+    columns. An update of task i changes task j by (A_s⁻¹)_ji.
+
     The state is log A, so no matrix logarithm is computed. A mistake needs one column of exp(-log A), computed by
     Lanczos' process in O(K²) per step; with ``step_norm`` or ``trace_norm`` all eigenvalues, O(K³).
 
@@ -232,7 +249,10 @@ class VonNeumann(_Rated):
 
 
 class DivergencePart(Protocol):
-    """Interface of a Bregman divergence between positive definite matrices that depends on their eigenvalues."""
+    """Interface of Bregman divergences between positive definite matrices, for :class:`Bregman`.
+
+    They depend on the eigenvalues only.
+    """
 
     def compiled(self) -> updates.Divergence:
         """Return the divergence as a named tuple for compiled code."""
@@ -241,6 +261,8 @@ class DivergencePart(Protocol):
 @spec.part
 class BetaDivergence:
     """Beta divergence, which includes LogDet and von Neumann: f(a) = (a^(beta - 1) - 1) / (beta - 1).
+
+    a is an eigenvalue of the interaction matrix A, and W has the task vectors as columns.
 
     f is the gradient of the function that generates the divergence: 1 - 1/a for beta = 0 (LogDet), and log a in the
     limit of beta = 1 (von Neumann). With :class:`Bregman`, A⁻¹ grows as the power 1 / (1 - beta) of Σ W'W.
@@ -279,6 +301,9 @@ class _Diverging:
 class Bregman(_Rated, _Diverging):
     """Relation by a Bregman divergence: A_s = f⁻¹(f(A_{s-1}) - eta W'W), f the generator's gradient (SRDV11 eq. 3.6).
 
+    A_s is the K x K interaction matrix of the K tasks after mistake s, W the matrix with the task vectors as columns,
+    and eta the learning rate. An update of task i changes task j by (A_s⁻¹)_ji.
+
     :class:`LogDet` and :class:`VonNeumann` are two of these, in forms that cost less. O(K·nnz + K³) per mistake, for
     the eigenvalues of f(A).
 
@@ -313,7 +338,10 @@ class Bregman(_Rated, _Diverging):
 def _by_divergence(
     relation: LogDet | VonNeumann | Bregman, divergence: updates.Divergence, n_tasks: int
 ) -> updates.RelationUpdate:
-    """Return the compiled update by a divergence, of A or of A⁻¹."""
+    """Return the compiled update of ``relation`` by ``divergence`` for this many tasks.
+
+    It updates A, or A⁻¹ if ``role="Ainv"``.
+    """
     # the exponent that gives M for the updated matrix
     power = 1 if relation.role == "Ainv" else -1
     first = relation.first(n_tasks)
@@ -325,6 +353,9 @@ def _by_divergence(
 @spec.part
 class Covariance(_Ridged):
     """Covariance relation: A_s = cov(W) + ridge I, with the features as observations (SRDV11 eq. 3.9, OMTLCOV).
+
+    A_s is the K x K interaction matrix of the K tasks after mistake s, and cov(W) the covariance of the task vectors,
+    the columns of W. An update of task i changes task j by (A_s⁻¹)_ji.
 
     The penalty uses A as a precision, so with the equation of the paper tasks with similar vectors push each other
     apart; ``role="Ainv"`` shares by the covariance itself. O(K·nnz + K²) per mistake, by Woodbury's identity; with more
@@ -366,6 +397,9 @@ class Covariance(_Ridged):
 class BatchOptimal(_Ridged):
     """Relation A_s = (W'W)^(1/2) / tr (W'W)^(1/2) + ridge I, the batch optimum (SRDV11 eq. 3.10, BATCHOPT).
 
+    A_s is the K x K interaction matrix of the K tasks after mistake s, and W the matrix with the task vectors as
+    columns. An update of task i changes task j by (A_s⁻¹)_ji.
+
     One eigendecomposition per mistake, O(K³). While W is zero A does not change.
 
     Parameters
@@ -395,6 +429,9 @@ class BatchOptimal(_Ridged):
 @spec.part
 class Spectral(LearnedRelation):
     """Spectral relation: W = V (V'V)^(p-1) Tr((V'V)^p)^(1/p-1), V the sums of each task's own updates (CCG08 §7).
+
+    W has the K task vectors by which the model predicts as columns, and M is the K x K matrix by which updates are
+    shared.
 
     It is the matrix Perceptron with tasks as views, W = ∇ ½‖V‖²_S2p of the Schatten norm. A mistake updates one column
     of V; W = V M with M = Tr(G^p)^(1/p-1) G^(p-1), G = V'V, so all tasks change. Common directions of tasks have larger
@@ -438,7 +475,10 @@ class Spectral(LearnedRelation):
 
 
 def matrix_of(state: compiled.Relation) -> Matrix:
-    """Return the matrix A⁻¹ by which the next update is shared among tasks, (K, K), scaled by ``step_norm``."""
+    """Return the matrix by which the next update is shared, shape (K, K).
+
+    It is A⁻¹ of the learned ``state``, scaled if ``step_norm``.
+    """
     return np.asarray(compiled.current(state))
 
 
@@ -448,6 +488,8 @@ def matrix_of(state: compiled.Relation) -> Matrix:
 @runtime_checkable
 class RelationPart(Protocol):
     """Interface of all relations; ``form`` names the representation of M.
+
+    M = A⁻¹ is the inverse of the tasks' interaction matrix.
 
     ``"levels"`` and ``"repelling levels"`` are those of :class:`coterie.tasks.relations.levels.LevelRelation`,
     ``"columns"`` of :class:`coterie.tasks.relations.interaction.ColumnRelation`, ``"learned"`` of
@@ -461,6 +503,9 @@ class RelationPart(Protocol):
 @spec.part
 class Primed:
     """Independent tasks until round ``epoch``, then another relation (SRDV11 Algorithm 1).
+
+    A is the interaction matrix of the tasks, by whose inverse updates are shared, and EPOCH the round in which the
+    first stage ends.
 
     Parameters
     ----------
@@ -516,7 +561,7 @@ class Primed:
 
     @property
     def remedy(self) -> str:
-        """The advice at the end of the error for too large A⁻¹."""
+        """The advice that ends the error message for an A⁻¹ that has become too large."""
         return str(self._inner.remedy)
 
     @property
@@ -526,29 +571,32 @@ class Primed:
 
     @property
     def definite(self) -> bool:
-        """True if M is always invertible."""
+        """True if M, by which updates are shared, is always invertible."""
         return self._inner.definite
 
     def check_size(self, n_tasks: int) -> None:
-        """Raise an error for too many tasks."""
+        """Raise TooManyTasksError if there are more tasks than the relation supports."""
         self._inner.check_size(n_tasks)
 
     def first(self, n_tasks: int) -> float:
-        """Return the diagonal entry of the initial A_0⁻¹ for this many tasks."""
+        """Return the diagonal entry of A_0⁻¹, the initial A⁻¹, for this many tasks."""
         return self._inner.first(n_tasks)
 
     def begin(self, tasks: Sequence[Hashable], features: int, length: int | None) -> compiled.Relation:
-        """Return the initial state; ``length`` is the expected number of rounds, None if unknown."""
+        """Return the initial state for these tasks and this many features.
+
+        ``length`` is the expected number of rounds, None if unknown.
+        """
         self._inner.check_size(len(tasks), before=0)
         first = 1.0 if isinstance(self.epoch, str) else _epoch_rounds(self.epoch, length)
         return self._inner.begin_at(tasks, features, self._start(len(tasks), first))
 
     def blank(self) -> compiled.Relation:
-        """Return a state without tasks, which has the named-tuple types of all states under these parameters."""
+        """Return a state without tasks, which has the same types in compiled code as all later states."""
         return self._inner.begin_at((), 1, self._start(0, 1.0))
 
     def resize(self, state: compiled.Relation, tasks: Sequence[Hashable], features: int) -> compiled.Relation:
-        """Return the state resized for these tasks, the old ones first, and for this many features."""
+        """Return the state enlarged for all ``tasks``, the old ones first, and for this many features."""
         larger = self._inner.resize(state, tasks, features)
         if self.epoch == "auto":
             # the first check is after 4 updates per task known at that time
@@ -568,7 +616,10 @@ class Primed:
 
 
 def _epoch_rounds(epoch: float | int, length: int | None) -> float:
-    """Convert ``epoch`` to a number of rounds; raise ValueError for a fraction of an unknown length."""
+    """Convert ``epoch`` to a number of rounds of a stream of ``length`` records.
+
+    Raise ValueError for a fraction if that is unknown.
+    """
     if isinstance(epoch, float):
         if length is None:
             raise ValueError(
@@ -583,7 +634,7 @@ def _epoch_rounds(epoch: float | int, length: int | None) -> float:
 
 
 class _FixedRelation(LearnedRelation):
-    """A fixed relation with the interface of a learned one, for :class:`Primed`."""
+    """A wrapper that gives a fixed relation the interface of a learned one, for :class:`Primed`."""
 
     step_norm = False
     weights = "previous"

@@ -38,20 +38,23 @@ SHARE = spec.Setting(at_least=0, at_most=1, must="lie between 0 (independent) an
 
 
 class LevelRelation(ABC):
-    """Base class of relations of nested groups, by default one group of all tasks; subclasses define the weights."""
+    """Base class of relations of nested groups, by default one group of all tasks; subclasses define the weights.
+
+    M = A⁻¹ is the inverse of the tasks' interaction matrix; an update of task i changes task j by M_ji.
+    """
 
     #: True if all tasks are in the same groups, which then need no look-up per task.
     alike: ClassVar[bool] = False
 
     @property
     def form(self) -> str:
-        """The representation of M: "levels", or "repelling levels" if b < 0 for some level."""
+        """The representation of M: "levels", or "repelling levels" if the strength b is negative at some level."""
         weights = [self.own(self.depth), *(self.shared(level, 1) for level in range(self.depth))]
         return "levels" if min(weights) >= 0.0 else "repelling levels"
 
     @property
     def depth(self) -> int:
-        """The number of levels, i.e. the largest number of groups that a task can be in."""
+        """The number of levels of nested groups, which is the largest number of groups that a task can be in."""
         return 1
 
     def path(self, task: Hashable) -> tuple[Group, ...]:
@@ -60,15 +63,18 @@ class LevelRelation(ABC):
 
     @abstractmethod
     def own(self, depth: int) -> float:
-        """Return the weight in M of a task's own updates, for a task in ``depth`` groups."""
+        """Return the weight of a task's own updates in its predictions, for a task that is in ``depth`` groups."""
 
     @abstractmethod
     def shared(self, level: int, members: int) -> float:
-        """Return the weight in M of a group at this level with ``members`` known tasks."""
+        """Return the weight of a group's updates in the predictions of its tasks.
+
+        It has ``members`` known tasks at ``level``.
+        """
 
     @property
     def counts_tasks(self) -> bool:
-        """True if M depends on the number of tasks, as with ``b``."""
+        """True if M depends on the number of known tasks, as it does for relations given by ``b``."""
         return any(
             self.shared(level, 1) != self.shared(level, members) for level in range(self.depth) for members in (2, 3)
         )
@@ -79,11 +85,13 @@ class LevelRelation(ABC):
         return any(self.own(depth) != 0.0 for depth in range(self.depth + 1))
 
     def scale(self, members: int) -> float:
-        """Return the ratio of the M used in learning and A⁻¹, for a group of this many tasks."""
+        """Return the ratio of the M used in learning to A⁻¹, for a group of ``members`` known tasks."""
         return 1.0
 
     def relation_matrix(self, tasks: Sequence[Hashable], among: Sequence[int] | None = None) -> Matrix:
-        """Return A⁻¹ in the paper's scaling, shape (K, K): O(K² · levels); for inspection.
+        """Return A⁻¹ in the paper's scaling between ``tasks``, shape (K, K); ``among`` are all known tasks.
+
+        O(K² · levels).
 
         Parameters
         ----------
@@ -103,7 +111,7 @@ class LevelRelation(ABC):
         return np.asarray(M * self._scales(paths)[chosen, None])
 
     def prior_rows(self, new: Sequence[Hashable], tasks: Sequence[Hashable]) -> Matrix:
-        """Return A⁻¹ between new and known tasks, shape (len(new), len(tasks)), by their common groups.
+        """Return A⁻¹ between ``new`` and known ``tasks``, computed from the groups that they share.
 
         Shape (len(new), len(tasks)); groups count only the known tasks.
         """
@@ -118,14 +126,14 @@ class LevelRelation(ABC):
         return np.asarray(rows * scales)
 
     def penalty(self, U: ArrayLike, tasks: Sequence[Hashable]) -> float:
-        """Return u'(A ⊗ I)u for the vectors of these tasks in the rows of U, shape (K, d).
+        """Return the penalty u'(A ⊗ I)u of these tasks' vectors, the rows of U, shape (K, d).
 
         Infinite if A⁻¹ is singular and excludes a part of U, such as different vectors under :class:`Pooled`.
         """
         return pseudo_quadratic(self.relation_matrix(tasks), task_vectors(U, len(tasks)))
 
     def _scales(self, paths: list[tuple[Group, ...]]) -> Floats:
-        """Return for each task's row the ratio of the M used in learning and A⁻¹."""
+        """Return for each task the ratio of the M used in learning to A⁻¹; ``paths`` are the tasks' groups."""
         # one group of all tasks here; relations of several groups have scales of their own
         sizes = [len(members) for members in _groups_at(paths, 0).values()]
         return np.full(len(paths), self.scale(max(sizes, default=1)))
@@ -141,7 +149,7 @@ def _groups_at(paths: Sequence[tuple[Group, ...]], level: int) -> dict[Group, li
 
 
 class _Grouped(LevelRelation):
-    """Base class of relations with one level of groups, from a mapping."""
+    """Base class of relations with one level of groups, given by a mapping from task to group."""
 
     groups: Mapping[Hashable, Hashable]
 
@@ -159,7 +167,7 @@ class _Grouped(LevelRelation):
 
 
 def choose_strength(relation: LevelRelation, b: object, share: object) -> None:
-    """Set share=0.5 if neither b nor share is given; raise ValueError if both are."""
+    """Set the share of ``relation`` to 0.5 if neither ``b`` nor ``share`` is given; raise ValueError if both are."""
     if b is not None and share is not None:
         raise ValueError(f"pass either b or share, got b={b!r} and share={share!r}")
     if b is None and share is None:
@@ -169,6 +177,8 @@ def choose_strength(relation: LevelRelation, b: object, share: object) -> None:
 @spec.part
 class Independent(LevelRelation):
     """Independent tasks: A = I, a separate model for each task (IPL; CCG08 §3).
+
+    A, the K x K interaction matrix of the K tasks, is the identity I, so an update of a task changes no other task.
 
     Examples
     --------
@@ -197,6 +207,9 @@ class Independent(LevelRelation):
 class Pooled(LevelRelation):
     """One model for all tasks (STL in SRDV11): M = 11'/K, the limit of :class:`MeanRegularized` as b grows.
 
+    K is the number of tasks, 1 the vector of ones, and M the matrix by which updates are shared: an update of any task
+    changes all tasks by the same amount.
+
     Examples
     --------
     >>> Pooled().relation_matrix(["a", "b"])
@@ -219,6 +232,9 @@ class Pooled(LevelRelation):
 @spec.part
 class HalfUpdate(LevelRelation):
     """Half updates: every mistake updates its task by a full step, and all others by half a step (CCG08 §3).
+
+    A is the K x K interaction matrix of the K tasks seen so far, M = A⁻¹, I the identity, 1 the vector of ones, and u_i
+    the vector of task i. An update of task i changes task j by M_ji.
 
     A = (K + 1) I - 11', M = (I + 11') / (K + 1): the penalty Σ‖u_i‖² + Σ_{i<j} ‖u_i - u_j‖². It follows the number K
     of tasks seen so far: ``MeanRegularized(b=K)`` with a K that grows, which is ``MeanRegularized(share=0.5)``.
@@ -244,7 +260,7 @@ class HalfUpdate(LevelRelation):
 
 
 class _BOrShare(LevelRelation):
-    """Base class of relations with one level of groups, with the strength ``b`` or ``share``."""
+    """Base class of relations with one level of groups, whose strength is given as ``b`` or as ``share``."""
 
     b: float | None
     share: float | None
@@ -263,13 +279,19 @@ class _BOrShare(LevelRelation):
         return self.b / ((1.0 + self.b) * members)
 
     def scale(self, members: int) -> float:
-        """Return the ratio of (1 - s) I + s 11' and A⁻¹ = (I + (b/K) 11') / (1 + b), with b = sK / (1 - s)."""
+        """Return the ratio of the M used in learning, (1 - s) I + s 11', to A⁻¹ = (I + (b/K) 11') / (1 + b).
+
+        K is ``members``, s the share, and b = sK / (1 - s).
+        """
         return 1.0 if self.share is None else 1.0 / (1.0 - self.share + self.share * members)
 
 
 @spec.part
 class MeanRegularized(_BOrShare):
     """Mean regularisation: tasks shrink to their mean, with penalty Σ‖u_i‖² + b Σ‖u_i - ū‖² (CCG08 §3.2).
+
+    K is the number of tasks known at the moment, u_i the vector of task i, ū their mean, A the K x K interaction
+    matrix, M = A⁻¹, I the identity, and 1 the vector of ones. An update of task i changes task j by M_ji.
 
     A = I + b (I - 11'/K), M = (I + (b/K) 11') / (1 + b) for the K tasks known at the moment.
 
@@ -302,6 +324,9 @@ class MeanRegularized(_BOrShare):
 @spec.part
 class Clusters(ReadFromFile, _Grouped, _BOrShare):
     """Tasks shrink to their group's mean: A = I + b (I - 11'/m) inside a group of m tasks, I across (CCG08 §3.3).
+
+    A is the interaction matrix of the tasks, I the identity, 1 the vector of ones, and b the strength. An update of
+    task i changes task j by M_ji, with M = A⁻¹.
 
     Parameters
     ----------
@@ -343,6 +368,9 @@ class Clusters(ReadFromFile, _Grouped, _BOrShare):
 @spec.part
 class Hierarchy(ReadFromFile, LevelRelation):
     """Tasks shrink to the mean of each of their ancestors: A = I + Σ_l b_l (I - P_l).
+
+    A is the interaction matrix of the tasks, I the identity, b_l the strength of level l, and P_l the matrix that
+    replaces each task by the mean over the tasks with the same ancestor at level l.
 
     Learning penalises tr(W A W'), with one column of W a task, and spreads updates over the tasks by M = A⁻¹.
 
@@ -476,22 +504,25 @@ class Intercepts:
         return ("all",)
 
     def own(self, depth: int) -> float:
-        """Return 1: intercepts are updated by full steps."""
+        """Return 1: the intercept of a task is updated by full steps."""
         return 1.0
 
     def shared(self, level: int, members: int) -> float:
-        """Return 1: shared weights are updated by full steps."""
+        """Return 1: the shared weights are updated by full steps."""
         return 1.0
 
 
 def _inverse(value: float) -> float:
-    """Return 1 / value, or 0 for a penalty of zero."""
+    """Return 1 / value, or 0 for a penalty weight of zero, whose part of the functions is excluded."""
     return 1.0 / value if value > 0 else 0.0
 
 
 @spec.part
 class MixedEffect(LevelRelation):
     """A shared function plus one per task: lam Σ‖f_t‖² + gamma Σ‖f_t - mean‖² (ROS11 §4.2, §5.1).
+
+    f_t is the function of task t, mean the mean of the functions, T the number of tasks, P the penalty matrix (the
+    interaction matrix A of the other relations), and M its inverse, or pseudo-inverse, by which updates are shared.
 
     P = (lam + gamma) I - (gamma/T) 11', or, given by omega, the kernel M = omega 11' + (1 - omega) I itself, whose
     penalty is A_w [2 (1 - omega) Σ‖f_t‖² + 2 omega T Σ‖f_t - mean‖²], A_w = 1 / (2 (1 - omega)(1 - omega + omega T)).
@@ -544,6 +575,9 @@ class MixedEffect(LevelRelation):
 @spec.part
 class ClusterPenalty(_Grouped):
     """Tasks in clusters: within Σ_c Σ_(t in c) ‖f_t - mean_c‖² + between Σ_c m_c ‖mean_c‖² (ROS11 §4.2, §5.1).
+
+    f_t is the function of task t, mean_c the mean of cluster c, m_c its number of tasks, P the penalty matrix (the
+    interaction matrix A of the other relations), and M its inverse, or pseudo-inverse, by which updates are shared.
 
     P = within I + (between - within) G with G the matrix that averages over clusters; M = (I - G)/within + G/between.
 

@@ -37,7 +37,7 @@ def labels_of(tasks: Iterable[Hashable]) -> tuple[Hashable, ...]:
 
 
 def rows_of(labels: tuple[Hashable, ...]) -> dict[Hashable, int]:
-    """Return a dictionary from label to row index; raise ValueError for duplicate or invalid labels."""
+    """Return a dictionary from task label to row index; raise ValueError for duplicate or invalid labels."""
     rows: dict[Hashable, int] = {}
     for row, label in enumerate(labels):
         check_label(label)
@@ -56,7 +56,7 @@ def check_label(label: Hashable) -> None:
 
 
 def row(rows: Mapping[Hashable, int], label: Hashable, what: str) -> int:
-    """Return the row index of a task; raise ValueError, listing known tasks, for an unknown one."""
+    """Return the index of task ``label`` in ``rows``; raise ValueError, listing the known tasks, for an unknown one."""
     try:
         return rows[label_of(label)]
     except (KeyError, TypeError):
@@ -64,14 +64,16 @@ def row(rows: Mapping[Hashable, int], label: Hashable, what: str) -> int:
 
 
 def shorten(labels: Iterable[Hashable]) -> str:
-    """Return the first labels and the total number, for error messages."""
+    """Format the first few labels and the total number of labels, for error messages."""
     labels = list(labels)
     rest = f", … {len(labels)} in all" if len(labels) > SHOWN else ""
     return ", ".join(map(repr, labels[:SHOWN])) + rest
 
 
 def positive_definite(value: ArrayLike, name: str) -> Matrix:
-    """Return a read-only symmetric positive definite copy of a matrix.
+    """Return a read-only copy of a matrix.
+
+    Raise ValueError, naming it ``name``, unless it is symmetric positive definite.
 
     Raises
     ------
@@ -87,7 +89,9 @@ def positive_definite(value: ArrayLike, name: str) -> Matrix:
 
 
 def positive_semidefinite(value: ArrayLike, name: str) -> Matrix:
-    """Return a read-only symmetric copy of a positive semidefinite, nonzero matrix.
+    """Return a read-only copy of a matrix.
+
+    Raise ValueError, naming it ``name``, unless it is symmetric, positive semidefinite and nonzero.
 
     Raises
     ------
@@ -103,7 +107,7 @@ def positive_semidefinite(value: ArrayLike, name: str) -> Matrix:
 
 
 def _symmetric(value: ArrayLike, name: str) -> Matrix:
-    """Return a read-only symmetric matrix; raise ValueError for others."""
+    """Return a read-only copy of a matrix; raise ValueError, naming it ``name``, unless it is symmetric."""
     A = square(value, name)
     check_symmetric(A, name)
     A = half_sum(A)
@@ -112,7 +116,10 @@ def _symmetric(value: ArrayLike, name: str) -> Matrix:
 
 
 def square(value: ArrayLike, name: str) -> Matrix:
-    """Return a square matrix of finite float64 numbers; raise ValueError for others."""
+    """Convert to a square float64 matrix.
+
+    Raise ValueError, naming it ``name``, for other shapes and for NaN or infinity.
+    """
     array = np.asarray(value)
     if array.dtype.kind not in "biuf":
         raise ValueError(f"{name} must have real numbers, got an array of {array.dtype}")
@@ -126,7 +133,7 @@ def square(value: ArrayLike, name: str) -> Matrix:
 
 
 def check_symmetric(A: Matrix, name: str) -> None:
-    """Raise ValueError for a matrix that differs from its transpose by more than rounding."""
+    """Raise ValueError, naming the matrix ``name``, if A differs from its transpose by more than rounding."""
     gap = np.abs(A - A.T)
     i, j = np.unravel_index(np.argmax(gap), gap.shape)
     if gap[i, j] > SYMMETRY * np.abs(A).max():
@@ -160,7 +167,7 @@ def _has_positive_pivots(A: Matrix) -> bool:
 
 
 def task_vectors(U: ArrayLike, n_tasks: int) -> Matrix:
-    """Return the task vectors as rows of a matrix; raise ValueError for another shape."""
+    """Return U, one task vector per row, as a float64 matrix; raise ValueError unless it has ``n_tasks`` rows."""
     V = np.asarray(U, dtype=np.float64)
     if V.ndim != 2 or len(V) != n_tasks:
         raise ValueError(f"U must have one row per task, shape ({n_tasks}, d), got shape {V.shape}")
@@ -168,7 +175,10 @@ def task_vectors(U: ArrayLike, n_tasks: int) -> Matrix:
 
 
 def pseudo_quadratic(M: Matrix, V: Matrix) -> float:
-    """Return tr(V' M† V) for a positive semidefinite M, infinite if V is not in the range of M."""
+    """Return tr(V' M† V), M† the pseudo-inverse of a positive semidefinite M.
+
+    Infinite if V is not in the range of M.
+    """
     values, vectors = np.linalg.eigh(M)
     # in the eigenbasis of M the quadratic form is Σ (v_k'V)² / λ_k over its range
     squares = ((vectors.T @ V) ** 2).sum(axis=1)
