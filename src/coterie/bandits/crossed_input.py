@@ -28,7 +28,7 @@ from coterie._compiled.text.crossing import Pairs, cross
 from coterie._compiled.trees import Arrays, strip_prefix
 from coterie.data import tabular
 from coterie.data.feature_keys import spell
-from coterie.data.input import Input, InputOptions, Purpose, Records
+from coterie.data.input import Input, InputOptions, ReadContext, Records
 from coterie.data.input_encoders import InputEncoder, PreparedDictEncoder
 from coterie.data.label_encoders import LabelEncoder
 from coterie.data.preprocessing import CONSTANT, Preparation
@@ -398,11 +398,11 @@ class CrossedInput(Input):
         """Return a context with its action, and the task."""
         return x, tabular.default_task(known) if task is None else tabular.one_task(task)
 
-    def read(self, X: AnyRecords, y: AnyLabels, task: AnyTasks, purpose: Purpose) -> Records:
+    def read(self, X: AnyRecords, y: AnyLabels, task: AnyTasks, context: ReadContext) -> Records:
         """Encode records to learn, and their labels."""
-        rows, width = self.form.read(X, purpose.learning)
-        task = tabular.task_labels(task, rows.n_records, purpose.known)
-        return Records(rows, width, task).with_labels(y, purpose.labels)
+        rows, width = self.form.read(X, context.learning)
+        task = tabular.task_labels(task, rows.n_records, context.known)
+        return Records(rows, width, task).with_labels(y, context.labels)
 
     def snapshot(self, fitted: bool) -> Callable[[], None]:
         """Return a function that restores the current state, to call if a later record is invalid."""

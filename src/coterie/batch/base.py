@@ -16,7 +16,7 @@ from coterie._compiled.core.checks import require
 from coterie._compiled.core.points import Points, points
 from coterie._compiled.core.records import Csr, place_unseen
 from coterie.data import tabular
-from coterie.data.input import Input, InputOptions, Purpose
+from coterie.data.input import Input, InputOptions, ReadContext
 from coterie.kernels import Gaussian, Kernel, KernelLike, Linear, Precomputed, as_kernel
 from coterie.parameters import Parameters, tags
 from coterie.settings import check_fields
@@ -205,7 +205,7 @@ class BatchEstimator(_Reading):
             self.input_ = Input()
         counts_unseen = not learning and not isinstance(self._kernel(), Linear)
         self.input_.configure(InputOptions(type(self).__name__, counts_unseen=counts_unseen))
-        rows, features, *_ = self.input_.read(X, None, None, Purpose(learning=learning, first=learning))
+        rows, features, *_ = self.input_.read(X, None, None, ReadContext(learning=learning, first=learning))
         if counts_unseen and isinstance(rows, Csr):
             rows = place_unseen(rows, features)
             features = max(features, rows.width)

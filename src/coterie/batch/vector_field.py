@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from coterie import persistence, spec
 from coterie._compiled.core.checks import require, require_finite, require_shape
-from coterie.data.input import Input, InputOptions, Purpose
+from coterie.data.input import Input, InputOptions, ReadContext
 from coterie.parameters import Parameters, tags
 from coterie.settings import check_fields
 from coterie.tasks.relations.matrices import check_symmetric, square
@@ -354,7 +354,7 @@ class VectorFieldRidge(Parameters):
         if reset:
             self.input_ = Input()
         self.input_.configure(InputOptions(type(self).__name__))
-        rows = self.input_.read(X, None, None, Purpose(learning=reset, first=reset)).rows
+        rows = self.input_.read(X, None, None, ReadContext(learning=reset, first=reset)).rows
         if not rows.dense:
             raise TypeError("Sparse data was passed, but dense data is required. Use X.toarray() to convert")
         return np.asarray(rows.values)

@@ -124,13 +124,16 @@ class LogReader(Reader):
         self._raw = True
 
     def _read_file(self, kind: str, source: Source) -> Iterator[LoggedChoice]:
-        """Yield the decisions of a file as `LoggedChoice`."""
+        """Yield the decisions of an open file of format ``kind`` as `LoggedChoice`."""
         for block in self._table_blocks(kind, source):
             self.columns |= self._roles
             yield from self._read_block(block)
 
     def _choose_encoder(self, kinds: Kinds, absences: bool) -> RecordEncoder:
-        """Assign the columns of the first table to roles (action, reward, ...) and to features of the context."""
+        """Assign the columns of the first table to roles (action, reward, ...) and to features.
+
+        ``kinds`` has the kind of each column; ``absences`` is True if a record may lack columns.
+        """
         named = self._named
         for name in filter(None, (named.action, named.reward, named.probability)):
             require_column(name, kinds)
@@ -170,7 +173,7 @@ class LogReader(Reader):
     def _parse_cells(
         self, cells: Mapping[str, Any]
     ) -> tuple[Hashable, float | None, float, list[Hashable] | None, list[float] | None]:
-        """Parse the action, the reward and the probabilities from the cells of a row."""
+        """Parse the action, the reward and the probabilities from ``cells``, the values of one row by column name."""
         named = self._named
         action = cells[str(named.action)]
         if action is None or action == "" or (isinstance(action, float) and math.isnan(action)):
@@ -230,7 +233,7 @@ def read_log(
 
 
 def _number(value: Any, column: str | None = None) -> float | None:
-    """Convert a cell to a float; None for an empty cell."""
+    """Convert a cell of ``column`` to a float, an empty cell to None; raise an error for text."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return None
     word = value.strip() if isinstance(value, str) else value
@@ -247,7 +250,7 @@ def _number(value: Any, column: str | None = None) -> float | None:
 
 
 def _probability(value: object, column: str | None = None) -> float:
-    """Convert a cell to a probability in (0, 1]; raise an error for other values."""
+    """Convert a cell of ``column`` to a probability in (0, 1]; raise an error for other values."""
     p = _number(value, column)
     if p is None:
         raise InputError("the probability is missing", column=column)
@@ -257,7 +260,10 @@ def _probability(value: object, column: str | None = None) -> float:
 
 
 def _probability_columns(words: Sequence[str], names: Sequence[str]) -> dict[str, str]:
-    """Map each action to its probability column, from patterns (``p_*``), ``ACTION=COLUMN`` pairs, or column names."""
+    """Map each action to its probability column.
+
+    ``words`` are patterns (``p_*``), ``ACTION=COLUMN`` pairs or column names; ``names`` are all columns.
+    """
     columns: dict[str, str] = {}
     for word in words:
         label, equals, name = word.partition("=")
@@ -280,7 +286,7 @@ def _probability_columns(words: Sequence[str], names: Sequence[str]) -> dict[str
 
 
 def _values(array: pa.Array, kind: str) -> list[object]:
-    """Convert an Arrow column of features to Python values by its kind; None for missing values."""
+    """Convert an Arrow column of features of this kind to Python values; missing values become None."""
     import pyarrow as pa
 
     from .columns import plain

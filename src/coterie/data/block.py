@@ -35,7 +35,7 @@ class RawRecords:
 
     @classmethod
     def from_all(cls, records: AnyRecords, encoder: RecordEncoder | None = None) -> Self:
-        """Return raw records that consist of a whole list, array or table."""
+        """Return a whole list, array or table as raw records."""
         return cls(((records, 0, len(records)),), encoder)
 
     def __getitem__(self, rows: slice) -> Self:
@@ -110,7 +110,7 @@ class Block:
         return self.take(slice(first, last))
 
     def take(self, rows: slice | Ints) -> Self:
-        """Return the records selected by a slice or by indices as a block."""
+        """Return the records selected by ``rows``, a slice or indices, as a block."""
         y, task, weight = (None if array is None else array[rows] for array in (self.y, self.task, self.weight))
         raw = self.raw[rows] if self.raw is not None and isinstance(rows, slice) else None
         unchanged = {name: column[rows] for name, column in self.unchanged.items()}
@@ -134,11 +134,11 @@ class Block:
         return self if faults or numbers.null_count else replace(self, y=numbers.to_numpy())
 
     def _known_columns(self) -> AnyRecords:
-        """Return X without the last ``unseen`` columns, which have a different meaning in each block."""
+        """Return X without its last ``unseen`` columns, which stand for different features in each block."""
         return self.X[:, : self.X.shape[1] - self.unseen] if self.unseen else self.X
 
     def joined(self, other: Block) -> Block:
-        """Concatenate this block and ``other``."""
+        """Return a block with the records of this block, followed by those of ``other``."""
         weights = [np.ones(len(block)) if block.weight is None else block.weight for block in (self, other)]
         raw = None
         if self.raw is not None and other.raw is not None:

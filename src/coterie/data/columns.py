@@ -63,7 +63,7 @@ def is_list(kind: pa.DataType) -> bool:
 
 
 def kind_of(kind: pa.DataType) -> tuple[str | None, str]:
-    """Return the feature kind of an Arrow type, and ``""``; or None, and the reason why it is not supported.
+    """Return the kind of feature for an Arrow type, and ``""``; for an unsupported type None, and the reason.
 
     Examples
     --------
@@ -89,7 +89,10 @@ def kind_of(kind: pa.DataType) -> tuple[str | None, str]:
 
 
 def kinds_of(table: pa.Table) -> dict[str, tuple[str | None, str]]:
-    """Return for each column its feature kind, or None and the reason why it is not supported; text may be dates."""
+    """Return the kind of feature of each column of a table, with the reason if it is None.
+
+    Text columns that consist of dates have the kind "date".
+    """
     kinds = {field.name: kind_of(field.type) for field in table.schema}
     texts = [name for name, (kind, _) in kinds.items() if kind == "categorical" and mostly_dates(table.column(name))]
     nameless = [name for name in kinds if name == CONSTANT_KEY]
@@ -97,7 +100,7 @@ def kinds_of(table: pa.Table) -> dict[str, tuple[str | None, str]]:
 
 
 def fits(kind: pa.DataType, use: str) -> bool:
-    """Return True if a column of this Arrow type can be used as this kind of feature."""
+    """Return True if a column of the Arrow type ``kind`` can be read as ``use``, a kind of feature."""
     inner = kind.value_type if pa.types.is_dictionary(kind) else kind
     if pa.types.is_null(inner):
         return True
@@ -124,18 +127,18 @@ def with_missing(batch: pa.RecordBatch, names: Iterable[str]) -> pa.RecordBatch:
 
 
 def nulls_are_absent(batch: pa.RecordBatch | pa.Table, name: str) -> bool:
-    """Return True if a null in this column means that the record does not have the name (as a missing JSON key)."""
+    """Return True if a null in this column stands for a record without the name, as for a missing JSON key."""
     return bool(batch.schema.field(name).metadata == ABSENT)
 
 
 def where_null_is_absent(arrays: Sequence[pa.Array], names: Sequence[str]) -> pa.RecordBatch:
-    """Create a record batch and mark its columns: null means that the record does not have the name."""
+    """Create a record batch with a mark on each column: a null stands for a record without that name."""
     fields = [pa.field(name, array.type, metadata=ABSENT) for name, array in zip(names, arrays, strict=True)]
     return pa.RecordBatch.from_arrays(list(arrays), schema=pa.schema(fields))
 
 
 def plain(array: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """Convert an array to a single chunk, and decode dictionaries and string views, which few functions support."""
+    """Convert an Arrow array to one chunk of plain values, without dictionaries and string views."""
     whole = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
     if pa.types.is_dictionary(whole.type):
         return plain(whole.dictionary).take(whole.indices)
@@ -211,7 +214,7 @@ def strings(array: pa.Array) -> Strings:
 
 
 def _hash_values(name: str, array: pa.Array, names: Names) -> tuple[Ints, NDArray[np.int32]]:
-    """Hash ``name=value`` for each row's value (at most one), and store the hashed names."""
+    """Hash ``name=value`` for the value of each row that has one, and store the hashed names in ``names``."""
     if is_string(array.type) or pa.types.is_null(array.type):
         text = strings(array)
         hashed = np.empty(len(array), np.int32)
@@ -232,13 +235,16 @@ def _hash_values(name: str, array: pa.Array, names: Names) -> tuple[Ints, NDArra
 
 
 def categories(name: str, array: pa.Array, names: Names) -> HashedFeatures:
-    """One-hot encode a column: one entry ``name=value`` of value 1 per row; null and ``""`` are missing."""
+    """One-hot encode a column: an entry ``name=value`` of value 1 per row.
+
+    Null and ``""`` are missing values without an entry. The hashed names are stored in ``names``.
+    """
     counts, indices = _hash_values(name, array, names)
     return HashedFeatures(counts, indices, np.ones(len(indices)))
 
 
 def items(name: str, array: pa.Array, names: Names) -> HashedFeatures:
-    """Encode a column of lists: one entry ``name=item`` of value 1 for each list item."""
+    """One-hot encode a column of lists: an entry ``name=item`` of value 1 for each item of a row's list."""
     if pa.types.is_null(array.type):
         return HashedFeatures(np.zeros(len(array), np.int64), np.empty(0, np.int32), np.empty(0))
     counts, indices = _hash_values(name, array.flatten(), names)
@@ -248,7 +254,7 @@ def items(name: str, array: pa.Array, names: Names) -> HashedFeatures:
 
 
 def texts(name: str, array: pa.Array, names: Names) -> HashedFeatures:
-    """Encode a text column: one entry ``name^token`` of value log(1 + count) for each token."""
+    """Encode a column of free text: an entry ``name^token`` of value log(1 + count) for each token of a row."""
     text = strings(array)
     bound = token_bound(text.offsets)
     out = HashedFeatures(np.empty(len(array), np.int64), np.empty(bound, np.int32), np.empty(bound))
@@ -317,7 +323,7 @@ def _without_missing_words(array: pa.Array) -> pa.Array:
 
 
 def parse_numbers(name: str, array: pa.Array) -> tuple[pa.Array, list[Fault]]:
-    """Parse text as numbers: null if missing or invalid; also return an error message for each invalid value."""
+    """Parse text as numbers, null if missing or invalid. Also return an error message for each invalid value."""
     words = _without_missing_words(array)
     values: list[float | None] = []
     faults: list[Fault] = []
@@ -330,7 +336,7 @@ def parse_numbers(name: str, array: pa.Array) -> tuple[pa.Array, list[Fault]]:
 
 
 def number_labels(name: str, array: pa.Array) -> tuple[pa.Array, list[Fault]]:
-    """Convert labels to float64, null if missing; also return an error for each label that is not a number."""
+    """Convert a label column to float64, null if missing. Also return an error for each label that is not a number."""
     faults: list[Fault] = []
     if is_string(array.type):
         try:
@@ -351,7 +357,10 @@ def number_labels(name: str, array: pa.Array) -> tuple[pa.Array, list[Fault]]:
 
 
 def times(array: pa.Array) -> tuple[Array, Flags]:
-    """Return sortable numbers for a column of dates (in UTC) or numbers, and a mask of the rows with a value."""
+    """Convert a column of dates (in UTC) or numbers to numbers that sort by time.
+
+    Also return a mask of the rows with a value.
+    """
     if is_number(array.type):
         values = numbers(array)
         return values, present(array) & ~np.isnan(values)
@@ -360,7 +369,7 @@ def times(array: pa.Array) -> tuple[Array, Flags]:
 
 
 def date_faults(name: str, array: pa.Array) -> Iterator[Fault]:
-    """Yield an error for each row with a date that cannot be parsed or does not exist."""
+    """Yield an error for each row of a column of dates with a date that does not exist or cannot be parsed."""
     try:
         wrong = dates(array).wrong
     except InputError as error:
@@ -372,7 +381,7 @@ def date_faults(name: str, array: pa.Array) -> Iterator[Fault]:
 
 
 def date_features(name: str, moments: Dates, names: Names) -> HashedFeatures:
-    """Encode dates: a category ``name.part=value`` for each part (hour, weekday, month)."""
+    """Encode the dates of a column: a category ``name.part=value`` for the hour, the weekday and the month."""
     numbered = parts(moments.moments.wall[moments.present])
     keys = [f"{part}={value}" for part, value in part_keys(name)]
     names.add([keys[k] for k in np.unique(numbered)])
@@ -417,7 +426,7 @@ def unchanged_values(array: pa.Array) -> Array:
 
 
 def require_role(role: str, name: str, kind: pa.DataType) -> None:
-    """Raise InputError if a column of this type cannot be used as label, task or weight.
+    """Raise InputError if a column of this Arrow type cannot be the label, task or weight (``role``).
 
     Examples
     --------
@@ -444,7 +453,7 @@ def missing_labels(array: pa.Array) -> Flags:
 
 
 def role_faults(role: str, name: str, array: pa.Array) -> Iterator[Fault]:
-    """Yield an error for each row with a missing task, an invalid weight, or a label or task in nanoseconds."""
+    """Yield an error for each invalid value of a label, task or weight column, such as a missing task."""
     if role == "weight":
         values = np.where(present(array), numbers(array), np.nan)
         for row in np.flatnonzero(~((values >= 0.0) & (values <= LARGEST_WEIGHT))).tolist():
@@ -460,7 +469,7 @@ def role_faults(role: str, name: str, array: pa.Array) -> Iterator[Fault]:
 
 
 def number_faults(batch: pa.RecordBatch | pa.Table, names: Sequence[str]) -> Iterator[Fault]:
-    """Yield an error for each number that is infinite, or so large that its square overflows."""
+    """Yield an error for each number in the named columns that is infinite, or too large to be squared."""
     values, _ = number_columns(batch, names)
     for j, row in np.argwhere(np.abs(values) > LARGEST_VALUE).tolist():  # not NaN, which is missing
         yield Fault(row, names[j], unusable(float(values[j, row])))

@@ -57,7 +57,7 @@ class Moment(NamedTuple):
 
 
 def is_date_text(word: str) -> bool:
-    """Return True for text in the format of an ISO 8601 date.
+    """Return True for text in ISO 8601 format, such as ``2024-02-29T18:30``.
 
     Examples
     --------
@@ -68,7 +68,7 @@ def is_date_text(word: str) -> bool:
 
 
 def mostly_dates(words: AnyRows, total: int | None = None) -> bool:
-    """Return True if more than half of the values of an Arrow text column are dates; the column is then read as dates.
+    """Return True if more than half of the values of a text column are dates.
 
     ``total`` is the number of values, by default of those that are not null or empty.
     """
@@ -84,6 +84,8 @@ def mostly_dates(words: AnyRows, total: int | None = None) -> bool:
 
 def moment(value: object, name: Hashable = None) -> Moment:
     """Convert a date, a datetime, a `numpy.datetime64` or ISO 8601 text to a `Moment`.
+
+    ``name`` is for error messages.
 
     Raises
     ------
@@ -125,12 +127,15 @@ def _convert_date(value: datetime.date) -> Moment:
 
 @lru_cache(256)
 def part_keys(name: Hashable) -> tuple[tuple[str, str], ...]:
-    """Return all pairs (key, part value) of a date feature with this name; `parts` returns indices into this list."""
+    """Return the pairs (key, value) of all categories of a date feature, such as ``("t.hour", "18")``.
+
+    `parts` returns indices into this list.
+    """
     return tuple((f"{name}.{part}", str(value)) for part, values in _PARTS for value in values)
 
 
 def parts_of(wall: int) -> tuple[int, ...]:
-    """Return the indices in `part_keys` for one date: as `parts`, but faster for a single date."""
+    """Return the category indices of one date, as `parts` does for many; ``wall`` is its local time in microseconds."""
     days, rest = divmod(wall, DAY)
     day = datetime.date.fromordinal(days - FIRST_DAY + 1)
     numbers = rest // (DAY // 24), day.weekday(), day.month - 1
@@ -138,7 +143,9 @@ def parts_of(wall: int) -> tuple[int, ...]:
 
 
 def parts(wall: Ints) -> Ints:
-    """Return the indices in `part_keys` for n dates, shape (n, 3).
+    """Return the indices in the list `part_keys` of the hour, weekday and month of n dates, shape (n, 3).
+
+    ``wall`` are local times in microseconds since 1970.
 
     Examples
     --------
@@ -158,7 +165,7 @@ def is_date(value: object) -> bool:
 
 
 def expand_dates(record: Record, known: dict[Hashable, None], update: bool) -> dict[Hashable, object]:
-    """Replace each date in a record by its categories (hour, weekday, month) as text.
+    """Replace each date in a record by its categories (hour, weekday, month).
 
     ``known`` has the names of earlier dates; their text is read as a date. If ``update``, the record's names are added.
 

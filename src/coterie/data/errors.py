@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 
 class FieldError(ValueError):
-    """Error for invalid or contradictory arguments; their names in the message can be replaced.
+    """Error for invalid or contradictory arguments; a command replaces their names by those of its options.
 
     Parameters
     ----------

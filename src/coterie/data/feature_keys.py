@@ -59,18 +59,18 @@ def is_missing_word(value: object) -> bool:
 
 
 def missing_key(name: object) -> str:
-    """Return the key of a column's missing-value indicator."""
+    """Return the key of the indicator of missing values in the column ``name``."""
     return f"{name}="
 
 
 def presence_name(name: object) -> str:
-    """Return the name of a number's presence indicator, if it has a separate column."""
+    """Return the name of the indicator that is 1 if a record has this number, such as ``"price is present"``."""
     return f"{name} is present"
 
 
 @lru_cache(maxsize=1 << 16)
 def presence_column(name: str, bits: int) -> int:
-    """Hash the presence indicator of a number to its column; its key ends with a byte that UTF-8 does not use."""
+    """Return the hashed column of a number's presence indicator. Its key ends with a byte that UTF-8 does not use."""
     state = np.uint64(fnv1a(prefix_state(name), as_bytes(b"\xff"), 0, 1))
     return int(slot(state, bit_mask(bits)))
 
@@ -124,7 +124,7 @@ _KEYED = {"numeric": _number, "categorical": _category, "items": _items, "text":
 
 
 def keyed(name: str, kind: str, value: object) -> list[tuple[str, float]]:
-    """Return the keys and values of the features of a column's value; none for None.
+    """Return the (key, value) pairs of the features of a value in column ``name``; an empty list for None.
 
     Raises
     ------
@@ -142,6 +142,6 @@ def keyed(name: str, kind: str, value: object) -> list[tuple[str, float]]:
 
 
 def refuse_masked(values: object, what: str) -> None:
-    """Raise TypeError for a masked array: NumPy's functions ignore its mask."""
+    """Raise TypeError for a masked array, whose mask NumPy's functions ignore; ``what`` names it in the message."""
     if isinstance(values, np.ma.MaskedArray):
         raise TypeError(f"{what} is a masked array, whose mask would be ignored; pass its filled() array")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Names:
-    """The first name in each column of features hashed to 2**bits, for the first 65,536 named columns.
+    """A table of the names of hashed features: the first name for each of at most 65,536 columns.
 
     Names are collected from texts and rows of the first 10,000 records, then of every 16th; from categories always.
     Code that hashes passes ``table`` to compiled code, and then calls :meth:`copy_names` with the hashed text.
@@ -64,7 +64,7 @@ class Names:
 
     @property
     def dropped(self) -> int:
-        """The number of features without space for their names in the table."""
+        """The number of features with names that are not stored because the table is full."""
         return int(self.table.counts[1])
 
     def find_name(self, column: int) -> str | None:
@@ -84,7 +84,10 @@ class Names:
     def copy_names(
         self, data: NDArray[np.uint8], prefix: bytes = b"", convert: Callable[[bytes], bytes] = bytes
     ) -> None:
-        """Copy the new names of ``table`` from a text: ``prefix`` and the converted words."""
+        """Store the names that the compiled ``table`` has found in the text ``data``.
+
+        Each is ``prefix`` or a namespace, followed by the word that ``convert`` returns.
+        """
         text: Any = memoryview(data)  # type: ignore[arg-type]
         for start, stop, first, last in self.table.place[len(self._keys) : len(self)].tolist():
             space = bytes(text[first:last]) + b"^" if first < last else prefix
@@ -120,18 +123,18 @@ class Names:
         return Names.from_arrays, (self.bits, self.enabled, self.to_arrays())
 
     def mark(self) -> tuple[int, Array, Array]:
-        """Return a mark of the current names for :meth:`restore`."""
+        """Return the current size of the table, to which :meth:`restore` can return."""
         return len(self), self.table.counts[1:].copy(), self.table.shared.copy()
 
     def restore(self, mark: tuple[int, Array, Array]) -> None:
-        """Forget the names added after a mark."""
+        """Remove the names that were added after :meth:`mark` returned ``mark``."""
         n, counts, shared = mark
         if n < len(self):
             self._fill(self._keys[:n])
         self.table.shared[:], self.table.counts[1:] = shared, counts
 
     def _fill(self, keys: list[bytes]) -> None:
-        """Replace all names by those of these keys."""
+        """Replace all stored names by those of ``keys``, in this order."""
         self.table, self._keys, self._known, self._numbers = name_table(MOST), [], set(), {}
         self._add_keys(keys)
 

@@ -43,7 +43,7 @@ class Hint(NamedTuple):
 
     @property
     def of_one_value(self) -> bool:
-        """True if the column is constant (or empty) in all records so far."""
+        """True if the column has only one value, or none, in all records so far."""
         return ONE in self.seen
 
 
@@ -56,7 +56,7 @@ class ColumnProfiler:
         self._constant: dict[str, pa.Scalar] | None = None  # columns of one value in all records so far
 
     def see(self, batch: pa.RecordBatch, kinds: Mapping[str, str], label: str | None) -> None:
-        """Store a batch of records if it is among the first; ``kinds`` maps each column to its kind of feature."""
+        """Store a batch of records unless enough are stored; ``kinds`` maps each column to its kind of feature."""
         if self._rows < LOOKED:
             names = [name for name, kind in kinds.items() if kind in ("numeric", "categorical", "date")][:COLUMNS]
             chosen = batch.select(names if label is None else [*names, label])
@@ -73,7 +73,10 @@ class ColumnProfiler:
                 del self._constant[name]
 
     def hints(self, kinds: Mapping[str, str], label: str | None, chosen: Collection[str] = ()) -> list[Hint]:
-        """Return the hints on columns, except ``label`` and the ``chosen`` ones (of a kind fixed by the user)."""
+        """Return the hints on columns, except the ``label`` and the ``chosen`` ones.
+
+        The kinds of chosen columns are fixed by the user.
+        """
         if self._rows < FEWEST:
             return []
         table, constant = _joined(self._parts), self._constant
@@ -88,7 +91,7 @@ def table_hints(
     labels: Sequence[object] | Floats | None,
     chosen: Collection[str] = (),
 ) -> list[Hint]:
-    """Return the hints on the columns of a table in memory; see :meth:`ColumnProfiler.hints`."""
+    """Return the hints on the columns of a table in memory, as :meth:`ColumnProfiler.hints` does for a stream."""
     y = None if labels is None else _scored(labels)
     if y is not None and not (known := np.isfinite(y)).all():
         table, y = table.filter(pa.array(known)), y[known]
@@ -102,14 +105,14 @@ def table_hints(
 
 
 def _joined(parts: Sequence[pa.RecordBatch]) -> pa.Table:
-    """Concatenate batches of the same columns; a column may have another type in each batch."""
+    """Concatenate batches of records with the same columns, the types of which may differ between batches."""
     return pa.table(
         {name: _joined_column([plain(part.column(name)) for part in parts]) for name in parts[0].schema.names}
     )
 
 
 def _joined_column(arrays: Sequence[pa.Array]) -> pa.ChunkedArray:
-    """Concatenate arrays of a column: equal types unchanged, numbers and booleans as numbers, others as text."""
+    """Concatenate the arrays of a column: unchanged if their types are equal, else as numbers or as text."""
     kinds = {array.type for array in arrays if not pa.types.is_null(array.type)} or {pa.null()}
     if len(kinds) > 1:
         numeric = all(is_number(kind) or pa.types.is_boolean(kind) for kind in kinds)
@@ -137,7 +140,7 @@ def _finite(array: pa.Array) -> tuple[Floats, Flags]:
 
 
 def _ids(name: str, kind: str, array: pa.Array) -> Iterator[Hint]:
-    """Yield a hint if nearly every record has another value, as for an id, which is useless for prediction."""
+    """Yield a hint if nearly every record has its own value in the column, as in a column of ids."""
     if kind == "categorical" and is_string(array.type):
         texts = array.filter(pc.greater(pc.binary_length(array), 0))
         distinct = pc.count_distinct(texts).as_py()
@@ -164,7 +167,7 @@ def _ids(name: str, kind: str, array: pa.Array) -> Iterator[Hint]:
 
 
 def _to_leave_out(name: str, kind: str, array: pa.Array, y: Floats | None) -> Iterator[Hint]:
-    """Yield a hint if a column is constant, or nearly determines the label by its values or its missing values."""
+    """Yield a hint if a column is constant, or nearly determines the labels y (by its values or by missing values)."""
     has_value = filled(array)
     if _has_one_value(array):
         yield Hint(name, f"{'the same' if has_value.any() else 'no'} {ONE} {len(array):,} records", ("ignore",))
@@ -194,7 +197,7 @@ def _means_of_others(codes: pa.Array, y: Floats, has_value: Flags) -> Floats:
 
 
 def nearness(values: Floats, y: Floats, falling: bool = True) -> tuple[float, str]:
-    """Return a measure of dependence between values and labels, relative to a hint's threshold, and its name.
+    """Return how strongly values depend on labels, relative to the threshold for a hint, and the measure's name.
 
     The measure is the area under the curve (for labels 0 and 1), or the rank correlation (for numbers); 0 for too few
     records. If ``falling``, decreasing values count as much as increasing ones.
@@ -224,7 +227,9 @@ def _ranks(values: Floats) -> Floats:
 
 
 def _scored(labels: Sequence[object] | Floats) -> Floats:
-    """Convert labels to numbers: three or more numbers unchanged; else 1 for the most frequent label, 0 for others.
+    """Convert labels to numbers for correlations: three or more different numbers are kept.
+
+    Otherwise the most frequent label is 1, and all others are 0.
 
     Numbers may be text, as in CSV, and decimals.
     """

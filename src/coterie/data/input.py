@@ -82,18 +82,18 @@ class Records(NamedTuple):
     values: Array | None = None
 
     def with_labels(self, y: AnyLabels, labels: LabelEncoder | None) -> Records:
-        """Return these records with labels y, encoded by ``labels`` (which learns new labels) unless it is None."""
+        """Return these records with labels y. ``labels`` encodes them, and learns new ones, unless it is None."""
         return self._replace(y=y, labels=labels, values=None if labels is None else labels.values(y))
 
     def select(self, part: slice | Ints) -> Records:
-        """Return the records at these indices, without ignored records (``learned`` is None)."""
+        """Return the records at the indices ``part``, without those that are not learned."""
         rows, weights = self.rows, None if self.weights is None else self.weights[part]
         rows = rows.cut(part.start, part.stop) if isinstance(part, slice) else rows.take(part)
         return Records(rows, self.width, self.task[part], self.shape, self.constant, self.y[part], weights)
 
 
-class Purpose(NamedTuple):
-    """Options of reading records, for learning or for prediction.
+class ReadContext(NamedTuple):
+    """Options of encoding records: the known tasks, the label encoder, and the records to learn from.
 
     Attributes
     ----------
@@ -134,7 +134,7 @@ class Input:
         self._use(self.form)
 
     def _use(self, form: InputEncoder) -> InputEncoder:
-        """Use this encoder for all later records, and pass it the options."""
+        """Set the encoder of all later records to ``form``, and pass it the options."""
         self.form, form.counts_unseen = form, self.options.counts_unseen
         if form.preparation is not None:
             form.preparation.counts_unseen = form.counts_unseen
@@ -154,9 +154,9 @@ class Input:
 
     # -- arrays, frames, lists of dictionaries --------------------------------------------------------------------
 
-    def read(self, X: AnyRecords, y: AnyLabels, task: AnyTasks, purpose: Purpose) -> Records:
+    def read(self, X: AnyRecords, y: AnyLabels, task: AnyTasks, context: ReadContext) -> Records:
         """Convert records of any form to `Records`, with tasks, and with encoded labels if they are to be learned."""
-        known, labels, learning, first = purpose
+        known, labels, learning, first = context
         if isinstance(X, Block):
             return self.read_block(X, first).with_labels(y, labels)
         X, task = tabular.split_task(X, task, self.options.task_column)
@@ -168,7 +168,7 @@ class Input:
         form = self._chosen(X) if first or type(self.form) is InputEncoder else self.form
         by_name = form.read(X, learning) if is_records or names is not None else None
         if by_name is None:
-            records = self._read_numbers(X, y, purpose)
+            records = self._read_numbers(X, y, context)
         else:
             if first:
                 self._use(form).frame = Shape.of_frame(names)
@@ -182,9 +182,9 @@ class Input:
             tabular.warn_of_columns(X, records.y)
         return records._replace(task=tabular.task_labels(task, n, known))
 
-    def _read_numbers(self, X: AnyRecords, y: AnyLabels, purpose: Purpose) -> Records:
-        """Read numeric arrays and frames, and their labels, after validation by scikit-learn."""
-        options, labels, first = self.options, purpose.labels, purpose.first
+    def _read_numbers(self, X: AnyRecords, y: AnyLabels, context: ReadContext) -> Records:
+        """Read numeric arrays or frames X, and their labels y, after validation by scikit-learn."""
+        options, labels, first = self.options, context.labels, context.first
         shape, prepared = Shape(self.form.width, self.form.names), self.form.of_arrays
         gaps = options.preprocesses if first else prepared is not None
         rows, y, values = tabular.validated(options.owner, shape, X, y, first, labels, gaps=gaps)
@@ -193,11 +193,11 @@ class Input:
             spec.check_labels(() if shape.names is None else shape.names.tolist(), "feature")
             prepared = self._use(ArrayEncoder.for_columns(width, shape.names, rows.dense, options)).preparation
         if prepared is not None:
-            rows, width = prepared.rows(rows, purpose.learning), prepared.features
+            rows, width = prepared.rows(rows, context.learning), prepared.features
         return Records(rows, width, None, y=y, labels=labels, values=values)
 
     def _chosen(self, X: AnyRecords) -> InputEncoder:
-        """Return the encoder for records of this form; for numeric arrays and frames, the initial encoder."""
+        """Return the encoder that suits records X; the initial encoder for numeric arrays and frames."""
         options, frame, records = self.options, tabular.is_frame(X), tabular.is_records(X)
         if isinstance(self.form, TableEncoder) or (isinstance(self.form, DictEncoder) and (frame or records)):
             return self.form
@@ -209,7 +209,7 @@ class Input:
     # -- blocks ---------------------------------------------------------------------------------------------------
 
     def read_block(self, block: Block, first: bool) -> Records:
-        """Convert a validated block to `Records`; remember its number of columns."""
+        """Convert a validated block to `Records`. ``first`` is True if it determines the number of columns."""
         rows, columns = tabular.block_rows(block.X)
         width = columns - block.unseen
         if not first:
@@ -239,7 +239,7 @@ class Input:
             )
 
     def raw_records(self, X: AnyRecords) -> RawRecords | None:
-        """Return the records before preprocessing; None if preprocessing does not depend on earlier records."""
+        """Return the records before preprocessing; None if their preprocessing does not depend on earlier records."""
         form = self.form
         X = form.normalized_input(tabular.split_task(X, None, self.options.task_column)[0])
         if tabular.is_records(X):
@@ -273,7 +273,7 @@ class Input:
     # -- one record -----------------------------------------------------------------------------------------------
 
     def split_one(self, x: AnyRecords, task: Hashable, known: Collection[Hashable]) -> tuple[AnyRecords, Hashable]:
-        """Split a dictionary into its features and its task."""
+        """Split a dictionary x into its features and its task, which is ``task`` or the value of the task column."""
         if type(x) is not dict and not isinstance(x, Mapping):
             raise TypeError(
                 f"one record must be a dictionary of features, got {type(x).__name__}; arrays are for several"
@@ -290,7 +290,7 @@ class Input:
     def read_one(
         self, x: AnyRecords, task: Hashable, known: Collection[Hashable], learning: bool
     ) -> tuple[AnyRows, int, Hashable]:
-        """Encode one dictionary; return its feature row, the number of columns, and its task."""
+        """Encode one dictionary x; return its feature row, the number of columns, and its task."""
         x, task = self.split_one(x, task, known)
         form = self.form
         if type(form) is InputEncoder:
@@ -307,7 +307,7 @@ class Input:
     # -- states ---------------------------------------------------------------------------------------------------
 
     def snapshot(self, fitted: bool) -> Undo:
-        """Return a function that restores the current state, to call if a later record is invalid."""
+        """Return a function that restores the current state, for the case that a later record is invalid."""
         form = self.form if fitted or isinstance(self.form, TableEncoder) else InputEncoder()
         undo_reading = form.snapshot()
 
@@ -318,7 +318,7 @@ class Input:
         return undo
 
     def first_tasks(self, tasks: Sequence[Hashable], coming: Sequence[Hashable]) -> Sequence[Hashable]:
-        """Return the tasks to start a new model with; later tasks are added when their first record is learned."""
+        """Return the tasks with which a new model starts. Later tasks, ``coming``, are added at their first records."""
         return tasks
 
     def size(self, records: Records) -> InputShape:
@@ -335,7 +335,7 @@ class Input:
 
     @property
     def seen(self) -> Shape:
-        """The number and names of the columns of training arrays or frames."""
+        """The number and the names of the columns of the arrays or frames learned from."""
         form = self.form
         return form.frame if form.width is None else Shape(form.width, form.names)
 
@@ -345,7 +345,7 @@ class Input:
         return isinstance(self.form, DictEncoder)
 
     def entry_names(self, columns: Sequence[int], x: Record | None = None) -> list[Hashable]:
-        """Return the names of the features at these column indices; of hashed columns, those that occur in ``x``.
+        """Return the names of the features in these columns; for hashed columns, those that occur in record ``x``.
 
         Features of a record that are hashed to one column are named together.
         """
@@ -357,7 +357,7 @@ class Input:
     # -- files ----------------------------------------------------------------------------------------------------
 
     def is_like(self, other: Input) -> bool:
-        """Return True if another input reads dictionaries by the same encoder state and options."""
+        """Return True if ``other`` reads dictionaries with the same encoder state and options."""
         if not (isinstance(self.form, DictEncoder) and isinstance(other.form, DictEncoder)):
             return False
         (own, arrays), (data, others) = self.to_saved(), other.to_saved()
@@ -374,18 +374,18 @@ class Input:
         return {"kept": {name: value for name, value in columns.items() if value is not None}} | data, arrays
 
     def index_of(self, data: Fields) -> Index:
-        """Return the index of tasks in saved data; raise ValueError for a duplicate task."""
+        """Return the numbering of the tasks in saved data; raise ValueError for a duplicate task."""
         labels = spec.labels_of(data["tasks"])
         index = Index(labels)
         require(len(index) == len(labels), "a task occurs twice")
         return index
 
     def from_saved(self, data: Fields, arrays: Arrays, state: Any) -> None:
-        """Restore the result of :meth:`to_saved`; raise ValueError if it contradicts the model's state."""
+        """Restore the result of :meth:`to_saved`; raise ValueError if it contradicts ``state``, the model's state."""
         self.restore_form(data, arrays, state.features)
 
     def restore_form(self, data: Fields, arrays: Arrays, features: int) -> None:
-        """Restore the encoder of a model; raise ValueError if it does not have this number of features."""
+        """Restore the encoder from saved data; raise ValueError if it does not have this number of features."""
         noted = msgspec.convert(data["kept"], Json)
         names = noted.get("feature_names_in_")
         form = self._use(restore_encoder(data, arrays, noted.get("n_features_in_"), names))

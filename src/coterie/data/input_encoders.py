@@ -87,7 +87,7 @@ _NAMELESS = "the model learned from arrays without names: give an array, or fit 
 
 
 class PlainRecords(NamedTuple):
-    """Settings to encode dictionaries of plain numbers and strings in compiled code.
+    """Settings with which compiled code encodes dictionaries of plain numbers and strings.
 
     If it ``reads_unseen`` features, those that no record had count in predictions.
     """
@@ -99,7 +99,7 @@ class PlainRecords(NamedTuple):
 
 
 class InputEncoder:
-    """Base class of encoders from records to feature rows; as an instance, the encoder before the first record.
+    """Base class of encoders from records to feature rows, and the encoder before the first record.
 
     Attributes
     ----------
@@ -139,11 +139,17 @@ class InputEncoder:
         return self.counts_unseen or (self.preparation is not None and self.preparation.unit)
 
     def normalized_input(self, X: AnyRecords) -> AnyRecords:
-        """Convert a frame to an Arrow table or a list of dictionaries; return other records unchanged."""
+        """Convert a frame to the form that the encoder reads, an Arrow table or dictionaries.
+
+        Return others unchanged.
+        """
         return X
 
     def read(self, X: AnyRecords, learning: Learning) -> tuple[tabular.Rows, int] | None:
-        """Encode named records; return rows and width, or None for arrays and numeric frames (validated elsewhere)."""
+        """Encode named records; return their rows and width.
+
+        Return None for arrays and numeric frames, which are validated elsewhere.
+        """
         return None
 
     def read_one(self, x: Record, learning: bool) -> tuple[tabular.Rows, int]:
@@ -152,7 +158,7 @@ class InputEncoder:
 
     @property
     def of_arrays(self) -> Preparation | None:
-        """The preprocessing of arrays; None if rows are already preprocessed."""
+        """The preprocessing of arrays; None for records of other forms, which the encoder itself preprocesses."""
         return self.preparation if self.width is not None and self.encoder is None else None
 
     @property
@@ -163,7 +169,7 @@ class InputEncoder:
 
     @property
     def length_column(self) -> int:
-        """The index of the constant column, or -1; dividing a row by its constant undoes the scaling to unit length."""
+        """The index of the constant column, or -1. Dividing a row by its constant undoes the scaling to unit length."""
         if self.encoder is not None:
             return self.encoder.length_column
         return -1 if self.preparation is None else self.preparation.length_column
@@ -232,7 +238,10 @@ class ArrayEncoder(InputEncoder):
 
     @classmethod
     def for_columns(cls, width: int, names: Array | None, dense: bool, options: InputOptions) -> ArrayEncoder:
-        """Return the encoder of arrays or numeric frames with ``width`` columns."""
+        """Return the encoder of arrays or numeric frames with ``width`` columns.
+
+        ``dense`` is True unless they are sparse.
+        """
         if not options.preprocesses:
             return cls(width, names)
         scale, logs = options.scale or "none", tabular.column_indices(options.log, width, names)
@@ -264,7 +273,7 @@ class ArrayEncoder(InputEncoder):
         return Csr(rows.values[0], np.arange(n, dtype=np.int32), np.array([0, n])), width
 
     def _named_columns(self, learning: bool) -> Vocabulary:
-        """Return a mapping from column name to index; keep it for compiled code if records are learned."""
+        """Return the mapping from column name to index; it is stored for compiled code if records are learned."""
         if self.vocabulary is not None:
             return self.vocabulary
         if self.names is None:
@@ -310,7 +319,7 @@ class DictEncoder(InputEncoder):
         return [CONSTANT if j == constant else name for name, j in numbers.items()]
 
     def normalized_input(self, X: AnyRecords) -> AnyRecords:
-        """Convert a frame to dictionaries; return other records unchanged."""
+        """Convert a frame to dictionaries; return records of other forms unchanged."""
         if not tabular.is_frame(X):
             return X
         records = tabular.frame_records(X, self.preparation is not None)
@@ -320,7 +329,7 @@ class DictEncoder(InputEncoder):
         return [{names[name]: value for name, value in record.items()} for record in records]
 
     def _known_name(self, name: Hashable) -> Hashable:
-        """Return the known name that equals this name as text, such as ``"1"`` for 1; else the name itself."""
+        """Return the known name that is equal as text, such as ``"1"`` for 1; else ``name`` itself."""
         known = self.vocabulary.numbers
         if name in known:
             return name
@@ -370,7 +379,7 @@ class PreparedDictEncoder(DictEncoder):
         return None if self.dates else super().plain_records
 
     def _records(self, records: Sequence[Record], learning: Learning) -> Csr:
-        """Encode dictionaries in order; an error names the record if there are several."""
+        """Encode dictionaries in their order. An error names the record if there are several."""
         flags = np.broadcast_to(learning, len(records)).tolist()
         if len(records) == 1:
             return self._record(records[0], flags[0])
@@ -385,7 +394,7 @@ class PreparedDictEncoder(DictEncoder):
         return concatenated(rows)
 
     def _record(self, record: Record, learning: bool) -> Csr:
-        """Encode one dictionary. New names get columns if it is learned, and are ignored in most predictions."""
+        """Encode one dictionary. Its new names get columns if ``learning``, and are mostly ignored otherwise."""
         entries, missing, numbers = None, list[int](), self.vocabulary.numbers
         if CONSTANT_KEY in record and self.preparation.constant:
             raise ValueError("a feature has the empty name, which is reserved for the constant; rename it")
@@ -434,7 +443,7 @@ class PreparedDictEncoder(DictEncoder):
         return expanded
 
     def _read_plain(self, record: dict[Hashable, object], learning: bool) -> Entries | None:
-        """Encode a record of plain numbers and strings, with a reserved entry for the constant; None for others."""
+        """Encode a record of plain numbers and strings, with an entry for the constant; None for other values."""
         numbers, preparation = self.vocabulary.numbers, self.preparation
         if not learning and self.reads_unseen:
             entries = read_with_unseen(record, numbers, preparation.plain, preparation.standardised)
@@ -452,7 +461,7 @@ class PreparedDictEncoder(DictEncoder):
         return (*with_space(*entries, preparation.constant), entries[2], behind)
 
     def _read(self, record: Record, learning: bool) -> Entries:
-        """Encode a record of any values: features, a reserved entry for the constant, missing-value indicators."""
+        """Encode a record with values of any type: its features, a constant, and missing-value indicators."""
         constant = [CONSTANT_KEY] * self.preparation.constant
         keys, numbers, scaled, gaps = self._entries(record, learning)
         if learning:
@@ -473,7 +482,7 @@ class PreparedDictEncoder(DictEncoder):
     def _unseen(
         self, pairs: Iterable[tuple[Label, float]], scaled: Collection[Hashable], gaps: Sequence[str]
     ) -> tuple[list[float], list[int]]:
-        """Return values and columns of features that no earlier record had, with the values they would get if learned.
+        """Return values and columns of features that no earlier record had, as if they were learned now.
 
         A scaled number then has the z-score 0, and a presence after one absence.
         """
@@ -484,7 +493,7 @@ class PreparedDictEncoder(DictEncoder):
         return [presence.get(key, value) for key, value in unseen], [columns[key] for key, _ in unseen]
 
     def _entries(self, record: Record, learning: bool) -> tuple[list[Label], list[float], set[Hashable], list[str]]:
-        """Return the keys and values of a record, the keys of numbers to scale, and the keys of missing values.
+        """Return the keys and values of a record, the keys of its numbers to scale, and the keys of missing values.
 
         A new text in place of a scaled number raises an error in learning, and is left out in predictions.
         """
@@ -521,7 +530,7 @@ class PreparedDictEncoder(DictEncoder):
         return [*keys, *[CONSTANT_KEY] * self.preparation.constant, *gaps]
 
     def _add(self, names: Iterable[Hashable], scaled: Container[Hashable]) -> None:
-        """Add columns for new names; the names in ``scaled`` are of numbers that are standardised."""
+        """Add columns for new names; ``scaled`` are the names of numbers that are standardised."""
         new = self.vocabulary.add(names)
         missing_so_far = [k for k, name in enumerate(new) if missing_key(name) in self.vocabulary.numbers]
         self.preparation.resize([name in scaled for name in new], missing_so_far)
@@ -536,7 +545,7 @@ class PreparedDictEncoder(DictEncoder):
 
     @classmethod
     def restore(cls, words: Vocabulary, data: Json, arrays: Arrays) -> PreparedDictEncoder:
-        """Restore an encoder with this vocabulary from the result of :meth:`to_saved`."""
+        """Restore an encoder with vocabulary ``words`` from the result of :meth:`to_saved`."""
         fields = msgspec.convert(data, Json)
         names = spec.labels_of(msgspec.convert(fields.pop("dates", []), list[Any]))
         if "columns" in arrays:
@@ -619,7 +628,7 @@ class TableEncoder(InputEncoder):
 
 
 def restore_encoder(data: Fields, arrays: Arrays, width: int | None, names: Array | None) -> InputEncoder:
-    """Restore the encoder from the result of :meth:`InputEncoder.to_saved`.
+    """Restore the encoder of a saved model from the result of :meth:`InputEncoder.to_saved`.
 
     Raises
     ------

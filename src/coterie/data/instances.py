@@ -14,21 +14,21 @@ from coterie.types import AnyLabels, AnyRecords, AnyTasks, Array, Arrays, Fields
 
 from . import tabular
 from .block import Block
-from .input import Input, Purpose, Records, Undo
+from .input import Input, ReadContext, Records, Undo
 
 if TYPE_CHECKING:
     from coterie.models.state import State as LearnerState
 
 
 class Spaces(NamedTuple):
-    """The tasks and the number of features of each task; None for named features, which may increase."""
+    """The tasks, with the number of features of each; None for named features, the number of which may increase."""
 
     tasks: tuple[Hashable, ...]
     sizes: tuple[int, ...] | None
 
     @property
     def only(self) -> Hashable:
-        """Return the task if there is only one; raise ValueError if there are several."""
+        """Return the only task; raise ValueError if there are several."""
         if len(self.tasks) > 1:
             raise ValueError(f"task is missing; pass the active one of {_shown(self.tasks)}")
         return self.tasks[0]
@@ -39,7 +39,7 @@ ALONE = Spaces((0,), ())
 
 
 class InstanceRounds(NamedTuple):
-    """Rounds with an instance per task: as an array, or as dictionaries with keys (task, feature)."""
+    """Rounds with one instance per task, either as an array or as dictionaries with keys (task, feature)."""
 
     rows: AnyRecords
     spaces: Spaces
@@ -66,21 +66,23 @@ class InstancesInput(Input):
         """None: the compiled fast path does not support nested dictionaries."""
         return None
 
-    def read(self, X: AnyRecords, y: AnyLabels, task: AnyTasks, purpose: Purpose) -> Records:
-        """Read rounds for their active tasks, or for all tasks if y has K columns or no task is passed in prediction.
+    def read(self, X: AnyRecords, y: AnyLabels, task: AnyTasks, context: ReadContext) -> Records:
+        """Encode rounds X, each for its active task.
+
+        Each round is read for all tasks if y has K columns, or no task is passed in prediction.
 
         For every task, each round counts K times, and predictions have the shape (n, K).
         """
         if isinstance(X, Block):
-            return super().read(X, y, task, purpose)
+            return super().read(X, y, task, context)
         rounds, column = self._rounds(X), self.options.task_column
-        purpose = purpose._replace(learning=purpose.labels is not None or purpose.learning)
+        context = context._replace(learning=context.labels is not None or context.learning)
         n, K = tabular.count(rounds.rows), len(rounds.spaces.tasks)
         if K == 1 or not (np.ndim(y) == 2 or (y is None and task is None and column is None)):
-            return super().read(rounds.rows, y, _active(rounds, task, column), purpose)
+            return super().read(rounds.rows, y, _active(rounds, task, column), context)
         if y is not None:
-            return super().read(*_every_task(rounds, np.asarray(y), task), purpose)
-        return super().read(*_every_task(rounds, np.zeros((n, K)), None), purpose)._replace(shape=(n, K))
+            return super().read(*_every_task(rounds, np.asarray(y), task), context)
+        return super().read(*_every_task(rounds, np.zeros((n, K)), None), context)._replace(shape=(n, K))
 
     def _rounds(self, X: AnyRecords) -> InstanceRounds:
         rounds = _read(X, self._spaces)
@@ -103,7 +105,7 @@ class InstancesInput(Input):
         return undo
 
     def first_tasks(self, tasks: Sequence[Hashable], coming: Sequence[Hashable]) -> Sequence[Hashable]:
-        """Return the tasks of the instances; raise ValueError if an active task is not among them."""
+        """Return the tasks that have instances; raise ValueError if an active task is not among them."""
         active = [*tasks, *coming]
         known = tuple(active[:1]) if self._latest is ALONE else self._latest.tasks
         for task in active:
@@ -112,7 +114,7 @@ class InstancesInput(Input):
         return known
 
     def size(self, records: Records) -> InputShape:
-        """Return the number of features, and the task of each feature if it may have changed."""
+        """Return the number of features, and the task of each feature if it may have changed since the last records."""
         spaces, owner = self._spaces or self._latest, None
         if self.form.vocabulary is not None and spaces is not ALONE:
             owner = self._owner(spaces.tasks, records.width)
@@ -128,7 +130,7 @@ class InstancesInput(Input):
         self._spaces = Spaces(tuple(tasks), None if named else tuple(map(int, sizes)))
 
     def _owner(self, tasks: Sequence[Hashable], features: int) -> Ints:
-        """Return the index of the task to which each named feature belongs."""
+        """Return for each feature, in the model's order, the index of its task."""
         place = {task: i for i, task in enumerate(tasks)}
         owner = np.zeros(features, np.int64)
         for j, name in enumerate(self.form.vocabulary.to_json()["names"] if self.form.vocabulary else ()):
@@ -152,7 +154,7 @@ class InstancesInput(Input):
 
 
 def _read(X: AnyRecords, known: Spaces | None) -> InstanceRounds:
-    """Convert rounds of any form to `InstanceRounds`.
+    """Convert rounds of any form to `InstanceRounds`; ``known`` are the tasks and their numbers of features so far.
 
     Raises
     ------
@@ -219,14 +221,14 @@ def _flat(record: Record, tasks: Sequence[Hashable]) -> dict[tuple[Hashable, str
 
 
 def _active(rounds: InstanceRounds, task: AnyTasks, column: Hashable | None) -> AnyTasks:
-    """Return the active task of each round: the argument, the task column, or the only task."""
+    """Return the active task of each round, from the argument ``task``, the task column, or as the only task."""
     if task is None and column is None and rounds.spaces.tasks != ALONE.tasks:
         return [rounds.spaces.only] * tabular.count(rounds.rows)
     return task
 
 
 def _every_task(rounds: InstanceRounds, y: Array, task: AnyTasks) -> tuple[AnyRecords, Array, list[Hashable]]:
-    """Repeat each round for each of K tasks; raise ValueError if y has another shape or active tasks were passed."""
+    """Repeat each round once per task; raise ValueError if y has another shape, or ``task`` was passed."""
     n, tasks = tabular.count(rounds.rows), rounds.spaces.tasks
     if task is not None:
         raise ValueError(f"y has a label for every task, shape {y.shape}; leave out task=")
@@ -245,6 +247,6 @@ def _shown(tasks: Sequence[Hashable]) -> str:
 
 
 def owner_of(state: LearnerState) -> Ints:
-    """Return the index of the task to which each feature of a model belongs."""
+    """Return for each feature of a model the index of the task it belongs to."""
     member = state.members[0] if isinstance(state, EnsembleState) else state
     return np.asarray(member.model.owner)

@@ -65,7 +65,7 @@ class Faults:
         self.path: str | None = None
 
     def report(self, message: str, line: int, column: str | None = None) -> None:
-        """Raise `InputError` (with a hint on the argument that accepts the record), or count a skipped record."""
+        """Raise `InputError` for an invalid record, or count it if such records are skipped."""
         hint = None
         if self.stop and column in self.numeric and message.endswith(NO_NUMBER):
             hint = FieldError("if the column has names, add it to {}", "categorical")
@@ -79,7 +79,10 @@ class Faults:
             self.examples.append(str(error))
 
     def reject(self, faults: Iterable[Fault], place: Ints) -> Flags:
-        """Report the first error of each row; return a mask of the rows without errors."""
+        """Report the first error of each row, and return a mask of the rows without errors.
+
+        ``place`` has the line numbers.
+        """
         good = np.ones(len(place), dtype=bool)
         for fault in sorted(faults, key=lambda fault: fault.row):
             if good[fault.row]:
@@ -100,7 +103,7 @@ def shown(word: str | bytes) -> str:
 
 
 def require_distinct(names: Sequence[str], line: int | None = None) -> None:
-    """Raise an error for duplicate column names."""
+    """Raise an error if two of a table's column ``names`` are equal; ``line`` is the line of the header."""
     for name, count in Counter(names).items():
         if count > 1:
             raise InputError(f"two columns have the name {name!r}", line=line)

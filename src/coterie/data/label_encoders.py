@@ -28,7 +28,7 @@ _NOT_NUMBERS = (str, bytes, complex, np.complexfloating, np.datetime64, np.timed
 
 
 class LabelEncoder(ABC):
-    """Base class of encoders of labels; labels are numbered in order of first appearance.
+    """Base class of label encoders, which number labels in order of first appearance.
 
     A learner's margin m is decoded to ``shift + factor · m``. ``log_odds`` is the factor from decoded margins to
     log-odds, None if they are not log-odds.
@@ -72,26 +72,26 @@ class LabelEncoder(ABC):
         return as_labels(y) if labels.dtype.kind == "U" and isinstance(y, list) else labels  # numbers keep their type
 
     def require_whole(self) -> None:
-        """Raise ValueError after the end of a stream if it has too few different labels."""
+        """Raise ValueError if too few different labels were learned by the end of a stream."""
         if len(self.ordered) < 2:
             more = "two classes" if self.most == 2 else "two classes or more"
             raise ValueError(f"y must have {more}, got only one class: {self.ordered[0]!r}")
 
     @abstractmethod
     def require_sound(self, models: int) -> None:
-        """Raise ValueError if labels restored from a file are invalid for this number of binary models."""
+        """Raise ValueError if labels restored from a file are invalid for this number of binary ``models``."""
 
     # -- labels of learners
 
     @abstractmethod
     def values(self, y: AnyLabels, of_arrays: bool = False) -> Array:
-        """Encode labels as numbers; new labels are added unless any label is invalid (ValueError).
+        """Encode labels as numbers and add new labels; raise ValueError, and add none, if a label is invalid.
 
         Those ``of_arrays`` are also checked by scikit-learn if there are new ones, so that numbers are no labels.
         """
 
     def with_one(self, y: AnyLabels) -> LabelEncoder:
-        """Return a copy of the encoder with one more label; the encoder itself if the label is known."""
+        """Return a copy of the encoder that also knows label y; the encoder itself if y is known."""
         try:
             if y in self.inside:
                 return self
@@ -103,11 +103,11 @@ class LabelEncoder(ABC):
 
     @abstractmethod
     def value(self, y: AnyLabels) -> Label:
-        """Encode one known label as a number."""
+        """Encode y, one known label, as a number."""
 
     @abstractmethod
     def learn(self, values: Array, last: int, weights: Floats | None = None) -> Any:
-        """Update the encoder with the first ``last`` labels; return all encoded labels as `Inside`.
+        """Update the encoder with the first ``last`` encoded labels, and return all of them as `Inside`.
 
         The other labels have not arrived yet. The ``weights`` of records are the weights of numbers.
         """
@@ -117,37 +117,40 @@ class LabelEncoder(ABC):
         return np.asarray(inside.shift + inside.factor * margins)
 
     def empty_rows(self, n: int) -> Array:
-        """Return placeholders for n predictions made before the first label."""
+        """Return the stored rows of n predictions that were made before the first label."""
         return np.zeros(n)
 
     def rows(self, margins: Floats, y: AnyLabels, log_odds: float | None) -> Array:
-        """Convert margins to rows that are stored until labels arrive; ``y`` are the labels if known, else None."""
+        """Convert margins to one row per prediction, to store until labels arrive; ``y`` are the labels if known."""
         return np.asarray(margins)
 
     # -- predictions
 
     @abstractmethod
     def label(self, margin: Any) -> Label:
-        """Return the predicted label for one decoded margin."""
+        """Return the predicted label for one margin, as returned by :meth:`predictions`."""
 
     @abstractmethod
     def labels(self, margins: Floats) -> Array:
-        """Return the predicted label for each decoded margin."""
+        """Return the predicted labels for margins, as returned by :meth:`predictions`."""
 
     def strength(self, margins: Floats) -> Array | None:
         """Return the confidence of each prediction, a nonnegative number; None for regression."""
         return margins
 
     def decision(self, margins: Floats) -> Floats:
-        """Convert margins to the result of ``decision_function``."""
+        """Convert margins to the values that ``decision_function`` returns."""
         return margins
 
     def probabilities(self, margins: Floats, log_odds: float | None) -> Floats:
-        """Return class probabilities, shape (n, classes), columns in the order of ``ordered``."""
+        """Return class probabilities, shape (n, classes), with columns in the order of ``ordered``.
+
+        ``log_odds`` is the factor from margins to log-odds, None if there is none.
+        """
         return np.zeros((len(margins), 0))
 
     def probability(self, margins: Floats, log_odds: float | None) -> Floats | None:
-        """Return each record's probability of the positive (or predicted) class; None for regression."""
+        """Return each record's probability of the positive (or predicted) class; None for numbers."""
         return None
 
     def score(self, predicted: Array, y: AnyLabels, weight: ArrayLike | None) -> float:
@@ -156,7 +159,7 @@ class LabelEncoder(ABC):
 
 
 class Inside(NamedTuple):
-    """Encoded labels y, and the shift and factor that convert margins m to predictions: shift + factor · m."""
+    """Encoded labels y, and the numbers that convert margins m to predictions: shift + factor · m."""
 
     y: Floats
     shift: Floats | float
@@ -168,7 +171,7 @@ def _log_probabilities(margins: Floats, log_odds: float) -> Floats:
 
 
 class BinaryLabelEncoder(LabelEncoder):
-    """The two labels of a stream, in order of first appearance.
+    """Encoder of two labels as -1 and +1.
 
     For learners a label keeps its first sign; for users the larger label is the positive one. ``orientation`` is -1 if
     these differ, because the first label of a stream had an unknown sign.
@@ -189,7 +192,7 @@ class BinaryLabelEncoder(LabelEncoder):
         self._set_inside(dict(inside or {}))
 
     def _set_inside(self, inside: dict[Hashable, float]) -> None:
-        """Set the known labels, and cache their encodings for single records."""
+        """Set the known labels with their encodings, and cache them for single records."""
         self.inside = inside
         self._ordered = _in_order(list(inside))
         #: +1 if learners see the positive label, or the only one, as +1, else -1.
@@ -251,7 +254,7 @@ class BinaryLabelEncoder(LabelEncoder):
         self._set_inside(known)
 
     def rows(self, margins: Floats, y: AnyLabels, log_odds: float | None) -> Array:
-        """Return the margins with the learners' signs, because the signs of the labels may still change."""
+        """Return the margins with the sign of the learner, because the order of the labels may still change."""
         return np.asarray(margins * self.orientation)
 
     def label(self, margin: float) -> Hashable:
@@ -271,7 +274,7 @@ class BinaryLabelEncoder(LabelEncoder):
         return self.columns(np.exp(_log_probabilities(-margins, factor)), np.exp(_log_probabilities(margins, factor)))
 
     def columns(self, negative: Floats, positive: Floats) -> Floats:
-        """Stack the probabilities of both labels as columns; a column of ones if only one label is known."""
+        """Stack the probabilities of the negative and the positive label as columns; ones if one label is known."""
         return np.ones((len(positive), 1)) if len(self.ordered) == 1 else np.column_stack([negative, positive])
 
     def probability(self, margins: Floats, log_odds: float | None) -> Floats | None:
@@ -287,14 +290,14 @@ def _in_order(labels: list[Hashable]) -> list[Hashable]:
 
 
 class Membership(NamedTuple):
-    """One-hot class indicators, shape (n, classes), and the number of classes known before each record."""
+    """One-hot indicators of the labels, shape (n, classes), and the number of classes known before each record."""
 
     y: Flags
     known: Ints
 
 
 class ClassLabelEncoder(LabelEncoder):
-    """Any number of classes, numbered in order of first appearance.
+    """Encoder of any number of classes, numbered in order of first appearance, as one-hot vectors.
 
     For users classes are sorted if possible; ties go to the class seen first. A class without a label so far cannot be
     predicted.
@@ -324,7 +327,7 @@ class ClassLabelEncoder(LabelEncoder):
 
     @property
     def columns(self) -> list[int]:
-        """The indices of the labels in order of appearance that sort them."""
+        """The indices that sort the labels, which are stored in order of first appearance."""
         return [self.inside[label] for label in self.ordered]
 
     def require_sound(self, models: int) -> None:
@@ -349,17 +352,17 @@ class ClassLabelEncoder(LabelEncoder):
         return np.array([self.inside[label] for label in distinct], np.int64)[places]
 
     def learn(self, values: Ints, last: int, weights: Floats | None = None) -> Membership:
-        """Convert label indices to one-hot indicators; only the first ``last`` labels have arrived."""
+        """Convert label indices to one-hot indicators, for learning the first ``last`` labels."""
         counts = np.maximum.accumulate(np.append(self._before, values[:last] + 1))
         self.inside = dict(list(self.inside.items())[: counts[-1]])
         return Membership(values[:, None] == np.arange(counts[-1]), counts[_learned_before(len(values), last)])
 
     def empty_rows(self, n: int) -> Floats:
-        """Return placeholders for n predictions without a class."""
+        """Return the stored rows of n predictions that were made before the first label."""
         return np.full((n, 3), (-1.0, 0.0, np.nan))
 
     def rows(self, margins: Floats, y: AnyLabels, log_odds: float | None) -> Floats:
-        """Return for each record the predicted class, its margin over the second, and the true label's probability."""
+        """Return for each record the predicted class, its margin over the next class, and the label's probability."""
         rows = self.empty_rows(len(margins))
         if margins.shape[1]:
             rows[:, 0] = np.where(np.isfinite(margins).any(axis=1), np.argmax(margins, axis=1), -1)
@@ -461,7 +464,7 @@ _ROUNDED = 1 << 53
 
 
 def _learned_before(n: int, last: int) -> Ints:
-    """Return how many of the first ``last`` labels had arrived before each of n predictions."""
+    """Return for each of n predictions how many of the first ``last`` labels had arrived before it."""
     return np.maximum(np.arange(n) - (n - last), 0)
 
 
@@ -480,7 +483,7 @@ def _restore_moments(saved: Sequence[float]) -> Moments:
 
 
 class NumberLabelEncoder(LabelEncoder):
-    """Standardises numeric labels by their running mean and standard deviation.
+    """Encoder of numeric labels, which standardises them by their running mean and standard deviation.
 
     With the mean m and the standard deviation s of the learned labels, a margin f is the prediction m + s f, and a
     label y is encoded as (y - m) / s, clipped to ± 12, with m and s after y itself. All tasks have the same m and s, so
@@ -535,7 +538,7 @@ class NumberLabelEncoder(LabelEncoder):
 
     @staticmethod
     def takes(y: AnyLabels) -> bool:
-        """Return True for a label that can be learned: a finite number that is not too large."""
+        """Return True for a label that can be learned: a finite number that is not too large to be squared."""
         try:
             return not isinstance(y, _NOT_NUMBERS) and abs(float(y)) <= LARGEST_VALUE
         except (TypeError, ValueError):
@@ -568,13 +571,13 @@ class NumberLabelEncoder(LabelEncoder):
         return values
 
     def with_one(self, y: AnyLabels) -> NumberLabelEncoder:
-        """Return a copy of the encoder after one more label."""
+        """Return a copy of the encoder that has also learned label y."""
         if not (type(y) in (float, int) and abs(y) <= LARGEST_VALUE):
             y = float(self.values([y])[0])
         return NumberLabelEncoder(noted(float(y), 1.0, self.inside), self._standardised, self.tolerance)
 
     def value(self, y: AnyLabels) -> float:
-        """Encode one label: standardise it by the current moments."""
+        """Encode y, one label, by subtracting the current mean and dividing by the standard deviation."""
         return float(scored(float(y), self.shift, self._deviation, FAR)) if self._standardised else float(y)
 
     def learn(self, values: Floats, last: int, weights: Floats | None = None) -> Inside:
@@ -592,14 +595,14 @@ class NumberLabelEncoder(LabelEncoder):
         return Inside(inside, shift[known], factor[known])
 
     def labels(self, margins: Floats) -> Floats:
-        """Return the decoded margins, which are the predictions."""
+        """Return the margins unchanged: on the scale of labels they are the predictions."""
         return margins
 
     def strength(self, margins: Floats) -> None:
         """Return None: predicted numbers have no confidence."""
 
     def label(self, margin: float) -> float:
-        """Return the decoded margin, which is the prediction."""
+        """Return the margin unchanged: on the scale of labels it is the prediction."""
         return float(margin)
 
     def score(self, predicted: Array, y: AnyLabels, weight: ArrayLike | None) -> float:

@@ -20,7 +20,7 @@ from coterie.types import AnyLabels, AnyRecords, AnyRows, AnyTasks, Array, Array
 
 from . import tabular
 from .block import Block
-from .input import Input, Purpose, Records, Undo
+from .input import Input, ReadContext, Records, Undo
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,21 +156,21 @@ class ViewInput(Input):
         self.one_space = one_space
         self.views = cast(Views, None)
 
-    def read(self, X: AnyRecords, y: AnyLabels, task: AnyTasks, purpose: Purpose) -> Records:
+    def read(self, X: AnyRecords, y: AnyLabels, task: AnyTasks, context: ReadContext) -> Records:
         """Convert records to `Records`; the first learned records determine the views.
 
         In predictions unknown features of dictionaries are ignored unless they count.
         """
         if isinstance(X, Block):
-            return super().read(X, y, task, purpose)
+            return super().read(X, y, task, context)
         self._refuse_tasks(task)
-        labels = purpose.labels
+        labels = context.labels
         if labels is None:
             names_of(X, self.options.views)
             if tabular.is_records(X):
                 return self._records(self.views.records(X, resize=False, unseen=self.options.counts_unseen))
             return self._records(self._read_views(X, self.views)[0])
-        records, views = self._read_views(X, None if purpose.first else self.views)
+        records, views = self._read_views(X, None if context.first else self.views)
         if np.ndim(y) != 1 or len(y) != len(records):
             raise ValueError(f"y must have one label per record: got shape {np.shape(y)} for {len(records)} records")
         values, self.views = labels.values(y, of_arrays=True), views

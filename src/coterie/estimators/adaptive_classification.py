@@ -19,7 +19,7 @@ from coterie.updates.rules import AROW, Logistic
 from coterie.updates.weights import AdaptiveGradient, CoinBetting, DiagonalAROW
 from coterie.wording import nearest
 
-from .estimator import OnlineEstimator, in_common
+from .estimator import OnlineEstimator, baseline_parameters
 from .logistic import MultitaskLogistic
 from .parameter_fields import SCALE, LinearEstimator
 
@@ -149,14 +149,14 @@ class AdaptiveSharingClassifier(LinearEstimator):
             return np.asarray(mixture.expert_weights(model.state))
 
     def _with_relation(self, relation: Part) -> Estimator:
-        """Return the first member with this relation, as a baseline; for named sets of members the logistic one."""
+        """Return the first member with another relation, as a baseline; for named sets of members the logistic one."""
         first = self._first_estimator
         if first is not None:
             return self._reading_alike(first._with_relation(relation))
-        return MultitaskLogistic(relation, step=self.step, **in_common(self))
+        return MultitaskLogistic(relation, step=self.step, **baseline_parameters(self))
 
     def _with_intercepts(self) -> Estimator:
-        """Return the baseline of one model with an intercept per task, of the kind of the first member."""
+        """Return a baseline of the first member's kind: one model for all tasks with an intercept per task."""
         first = self._first_estimator
         if first is not None:
             return self._reading_alike(first._with_intercepts())
@@ -208,13 +208,19 @@ def _learner_of(member: Estimator) -> BaseLearner:
 
 
 def relation_at(share: float) -> Part:
-    """Return the relation with M = (1 - s) I + s 11', for the share s."""
+    """Return the relation for a share s, by which updates are shared with M = (1 - s) I + s 11'.
+
+    M is the matrix with 1 on its diagonal and s elsewhere.
+    """
     known = {0.0: Independent(), 0.5: HalfUpdate(), 1.0: Pooled()}
     return known.get(share) or MeanRegularized(share=share)
 
 
 def _members_of(name: str, gradient: AdaptiveGradient) -> Members:
-    """Return the members of a named set (``"default"``, ``"cheap"`` or ``"ensemble"``) by name."""
+    """Return the members, by name, of the set ``name`` ("default", "cheap" or "ensemble").
+
+    ``gradient`` are the weights of its logistic members.
+    """
 
     def logistic(share: float) -> Member:
         return Member(gradient, relation_at(share), Logistic())

@@ -144,11 +144,11 @@ class AdaptiveSharingRegressor(PredictsIntervals, LinearEstimator):
             return np.asarray(learner.member_weights(model.state))
 
     def _with_relation(self, relation: Part) -> MultitaskRegressor:
-        """Return an unfitted gradient member with this relation, as a baseline."""
+        """Return an unfitted gradient model with this relation between tasks, as a baseline."""
         return MultitaskRegressor(relation, **{**self.get_params(deep=False), "max_tasks": None})
 
     def _with_intercepts(self) -> MultitaskRegressor:
-        """Return the baseline of one unfitted gradient model with an intercept per task."""
+        """Return an unfitted gradient model of all tasks with an intercept per task, as a baseline."""
         return self._with_relation(Intercepts())
 
     def _label_kind(self) -> LabelKind:

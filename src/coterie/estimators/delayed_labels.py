@@ -14,7 +14,7 @@ from coterie.models.contract import Predictions
 
 
 class SavedPredictions(msgspec.Struct, array_like=True):
-    """The predictions of one record as bytes: its margin, and those of ensemble members."""
+    """The predictions of one record as bytes: its margin, and the predictions of ensemble members."""
 
     margins: bytes
     classes: bool
@@ -33,7 +33,7 @@ class SavedPredictions(msgspec.Struct, array_like=True):
         )
 
     def restored(self) -> Predictions:
-        """Return the predictions as `Predictions` of one record."""
+        """Return the saved predictions as `Predictions` of one record."""
         margins = np.frombuffer(self.margins).copy()  # compiled code requires writable arrays
         experts = None if self.experts is None else np.frombuffer(self.experts)[:, None].copy()
         members = tuple(member.restored() for member in self.members)
@@ -72,7 +72,10 @@ class WaitingRow(msgspec.Struct, array_like=True):
         return (self.predictions is None, () if self.predictions is None else self.predictions.shape)
 
     def check(self, features: int, like: Predictions | None) -> None:
-        """Raise ValueError if a saved row contradicts the model's number of features or shapes of predictions."""
+        """Raise ValueError if a saved row does not fit the model.
+
+        ``features`` is its number of features, and ``like`` an example of its predictions.
+        """
         require(
             self.predictions is None or is_like(self.predictions.restored(), like),
             "the predictions of a waiting record do not fit the model",
@@ -99,7 +102,7 @@ def waiting_rows(rows: Csr, predictions: Predictions | None) -> list[WaitingRow]
 
 
 def joined_rows(waiting: Sequence[WaitingRow]) -> tuple[Csr, Predictions | None]:
-    """Combine waiting records of equal shape to a batch of rows, with their predictions."""
+    """Combine waiting records of equal shape to one batch of rows, and their predictions to one object."""
     values = [np.frombuffer(row.values or b"") for row in waiting]
     features = np.concatenate([np.frombuffer(row.features or b"", np.int32) for row in waiting])
     starts = np.append(0, np.cumsum([len(row) for row in values]))
@@ -108,7 +111,10 @@ def joined_rows(waiting: Sequence[WaitingRow]) -> tuple[Csr, Predictions | None]
 
 
 def is_like(predictions: Predictions, like: Predictions | None) -> bool:
-    """Return True if predictions are finite and have the shapes of ``like``, with at most as many classes."""
+    """Return True if predictions are finite and have the shapes of the example ``like``.
+
+    They may have fewer classes.
+    """
     if like is None or predictions.margins.ndim != like.margins.ndim or len(predictions.members) > len(like.members):
         return False
     experts = () if predictions.experts is None else np.shape(predictions.experts)

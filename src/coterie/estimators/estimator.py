@@ -31,21 +31,21 @@ from .passes import AUTO, learn_passes, most_passes
 from .sample_weights import check_class_weight
 
 #: The parameters that a model has in common with its baselines.
-_IN_COMMON = ("fit_intercept", "scale", "log", "storage", "task_column", "new_task", "half_life", "class_weight")
+_FOR_BASELINES = ("fit_intercept", "scale", "log", "storage", "task_column", "new_task", "half_life", "class_weight")
 
 
-def in_common(model: Estimator) -> Json:
-    """Return the parameters of a model that its baselines also use."""
-    return {name: value for name, value in model.get_params(deep=False).items() if name in _IN_COMMON}
+def baseline_parameters(model: Estimator) -> Json:
+    """Return the parameters of a model that its baselines also use, by name."""
+    return {name: value for name, value in model.get_params(deep=False).items() if name in _FOR_BASELINES}
 
 
 def _are_alike(one: Any, other: Any) -> bool:
-    """Return True for estimators of the same class with equal parameters."""
+    """Return True if two estimators have the same class and equal parameters."""
     return isinstance(one, Parameters) and type(one) is type(other) and spec.to_json(one) == spec.to_json(other)
 
 
 class _Available:
-    """A method that is available only if a condition holds, as with scikit-learn's ``available_if``.
+    """A method that exists only if a condition holds, as with scikit-learn's ``available_if``.
 
     scikit-learn's own takes a second to import, and learning does not need it.
     """
@@ -148,7 +148,7 @@ class OnlineEstimator(Parameters):
         check_class_weight(self.class_weight)
 
     def _reading(self) -> InputOptions:
-        """The options for reading records, from the parameters."""
+        """The options for encoding records, taken from the estimator's parameters."""
         return InputOptions(type(self).__name__, self.task_column, expects_tasks=self._expects_tasks)
 
     @property
@@ -171,7 +171,7 @@ class OnlineEstimator(Parameters):
         return inner
 
     def _changed_names(self, before: Any, after: Any) -> list[str]:
-        """Return the names of the parameters that differ; empty before the first use."""
+        """Return the names of the parameters that differ between two sets of values; empty before the first use."""
         names = list(spec.parameters_of(type(self)))
         if before is None:
             return []
@@ -183,7 +183,7 @@ class OnlineEstimator(Parameters):
         return self._model
 
     def __predict_block__(self, block: Block, level: float = 0.9, all_labels: bool = False) -> BlockPredictions:
-        """Return the prediction of each record of a file's block, with prediction intervals if requested."""
+        """Return the prediction of each record of a file's block, with prediction intervals if ``level`` is set."""
         self._check_fitted()
         return self._model.predict(block).of_block(level, all_labels)
 
@@ -594,7 +594,7 @@ class OnlineEstimator(Parameters):
 
     @property
     def relation_matrix_(self) -> NDArray[np.float64]:
-        """The relation matrix A⁻¹ in the paper's scaling, for the known tasks, shape (n_tasks, n_tasks).
+        """The matrix A⁻¹ by which tasks share updates, in the paper's scaling, shape (n_tasks, n_tasks).
 
         :class:`HalfUpdate` and relations with ``share=`` learn with M_ij / sqrt(M_ii M_jj), whose diagonal is 1.
         """
@@ -638,7 +638,10 @@ class OnlineEstimator(Parameters):
         return type(self)(**{**parameters, "relation": relation, **unbounded})
 
     def __baselines__(self, seen: Inputs | None = None) -> Estimators:
-        """Return the baselines: one model per task, one for all, and one for all with an intercept per task."""
+        """Return the baselines: one model per task, one for all tasks, and one for all with an intercept per task.
+
+        ``seen`` has the records so far.
+        """
         baselines = {"independent": self._with_relation(Independent()), "pooled": self._with_relation(Pooled())}
         intercepts = self._with_intercepts()
         if intercepts is None:
@@ -655,10 +658,10 @@ class OnlineEstimator(Parameters):
 
         kind = "MultitaskRegressor" if self._kind == "regressor" else "MultitaskLogistic"
         has_kernel = getattr(self, "kernel", None) is not None
-        return None if has_kernel else getattr(estimators, kind)(Intercepts(), **in_common(self))
+        return None if has_kernel else getattr(estimators, kind)(Intercepts(), **baseline_parameters(self))
 
     def _mixed_model(self) -> Estimator:
-        """Return the baseline of an unfitted mixed-effects model with random intercepts, and this model's input."""
+        """Return an unfitted mixed-effects model with random intercepts as a baseline, and the input of this model."""
         from coterie import estimators
 
         kind = "MultitaskMixedEffectsRegressor" if self._kind == "regressor" else "MultitaskMixedEffectsClassifier"

@@ -12,7 +12,7 @@ from coterie import spec
 from coterie._compiled.core.records import Csr, split_unseen
 from coterie.data import tabular
 from coterie.data.block import Block
-from coterie.data.input import Purpose
+from coterie.data.input import ReadContext
 from coterie.evaluation.explanation import Explanation, Weights, explanation_of, largest
 from coterie.models.contract import Batch
 from coterie.types import Array, Record
@@ -24,7 +24,7 @@ _NOBODY, MOST_WEIGHTS = "", 20_000_000
 
 
 def weights_of(model: OnlineModel) -> Array:
-    """Return the weights on the scale of the labels, as a dense array of shape (n_tasks, n_features)."""
+    """Return the weights of a model on the scale of the labels, as a dense array of shape (n_tasks, n_features)."""
     with model.lock:
         if not model.learner.traits.has_tasks:
             raise AttributeError("a model of several views has weights by view and no coef_")
@@ -32,7 +32,7 @@ def weights_of(model: OnlineModel) -> Array:
 
 
 def explain(model: OnlineModel, x: Any, task: Hashable = None) -> Explanation | dict[Hashable, Explanation]:
-    """Return one record's margin as a sum of features' contributions; for several classes, one sum per class.
+    """Return the margin of record x as a sum of its features' contributions; for several classes, one sum per class.
 
     A part is the margin of a record with only this feature, minus that of a record without features.
     """
@@ -42,10 +42,10 @@ def explain(model: OnlineModel, x: Any, task: Hashable = None) -> Explanation | 
         tasks.fill(task)
         known, _ = split_unseen(rows, model.state.features)
         alone = known._replace(starts=np.append(0, np.arange(len(names) + 1)))  # no feature, then each feature
-        run = model.population.make_batch(alone, tasks)
+        batch = model.population.make_batch(alone, tasks)
         labels, learner = model.label_encoder, model.learner
-        whole = learner.predict(model.state, Batch(rows, run.tasks[:1], run.unseen[:1])).margins
-        margins = np.concatenate([whole, learner.linear_part(model.state, run, rows)])
+        whole = learner.predict(model.state, Batch(rows, batch.tasks[:1], batch.unseen[:1])).margins
+        margins = np.concatenate([whole, learner.linear_part(model.state, batch, rows)])
         outside = labels.decision(labels.shift + labels.factor * margins)
         values, beyond = known.values.tolist(), learner.traits.beyond_features
         if outside.ndim == 1:
@@ -76,11 +76,14 @@ def largest_weights(
 
 
 def _unit_margins(model: OnlineModel, number: int, unseen: Sequence[Hashable] = ()) -> NDArray[np.float64]:
-    """Return a task's weights, shape (d,) or (d, classes): margins of unit vectors minus that of the zero vector."""
+    """Return the weights of a task, shape (d,) or (d, classes), computed from margins.
+
+    A weight is the margin of a unit vector minus that of the zero vector; ``number`` is the task's number.
+    """
     d, labels = model.state.features, model.label_encoder
     units = Csr(np.ones(d), np.arange(d, dtype=np.int32), np.append(0, np.arange(d + 1)))
-    run = Batch(units, np.full(d + 1, number), list(unseen) * (d + 1))
-    outside = labels.decision(labels.shift + labels.factor * model.learner.linear_part(model.state, run))
+    batch = Batch(units, np.full(d + 1, number), list(unseen) * (d + 1))
+    outside = labels.decision(labels.shift + labels.factor * model.learner.linear_part(model.state, batch))
     return np.asarray(outside[1:] - outside[0])
 
 
@@ -94,7 +97,7 @@ def _shared_weights(model: OnlineModel) -> NDArray[np.float64]:
 
 
 def _row_of(model: OnlineModel, x: Any, task: Hashable) -> tuple[Csr, Hashable, list[Hashable], Record]:
-    """Return one record's entries, its task, the names of the entries, and their values before scaling."""
+    """Return the entries of record x, its task, the names of the entries, and their values before scaling."""
     if not model.learner.traits.has_tasks:
         raise ValueError("explain does not support records with several views")
     source, reading = model.input, model.settings.reading
@@ -104,7 +107,7 @@ def _row_of(model: OnlineModel, x: Any, task: Hashable) -> tuple[Csr, Hashable, 
         rows, _, task = source.read_one(x, task, model.population.tasks, learning=False)
     else:
         x = tabular.one_row(x)
-        records = source.read(x, None, None if task is None else [task], Purpose(model.population.tasks))
+        records = source.read(x, None, None if task is None else [task], ReadContext(model.population.tasks))
         rows, task = records.rows.to_csr(), records.task[0]
         record, original = tabular.record_of(x), {}
         if record is not None:

@@ -16,7 +16,7 @@ from coterie.types import Record
 
 
 class FastPath:
-    """Predicts and learns single dictionaries, with the look-ups that depend only on the model done in advance.
+    """The prepared calls that predict and learn single dictionaries without new tasks or features.
 
     Any other change of the model drops it; what may be new in a record is noticed here.
     """
@@ -30,7 +30,7 @@ class FastPath:
         self._tasks, self._calls, self._records = population.tasks.numbers, calls, records
 
     def score(self, x: Record, task: Hashable) -> float:
-        """Return the margin of a record, before decoding of labels; NaN for unseen tasks or values of other types."""
+        """Return the margin of record x on the learner's scale; NaN for unseen tasks or values of other types."""
         i, (numbers, plain, preparing, reads_unseen) = self._number(x, task), self._records
         if i is None:
             return math.nan
@@ -45,7 +45,7 @@ class FastPath:
         return margin
 
     def learn(self, x: Record, y: Hashable, task: Hashable, labels: Any) -> Any:
-        """Learn a record and return the label encoder; return None, and learn nothing, if anything may be new."""
+        """Learn record x with label y; return the label encoder, or None if x may have a new task or feature."""
         state, i, (numbers, plain, preparing, _) = self._state, self._number(x, task), self._records
         if i is None or len(numbers) > state.features:
             return None

@@ -122,7 +122,7 @@ class HeterogeneousMultitaskPerceptron(TaskEstimator):
 
     @property
     def b_weights_(self) -> NDArray[np.float64]:
-        """The weight of each value of b for each task, shape (n_tasks, number of b); ones for a single b."""
+        """The weight of each strength b in the predictions for each task, shape (n_tasks, number of b)."""
         learner = self._fitted_model().learner
         if not isinstance(learner, Ensemble):
             return np.ones((len(self.tasks_), 1))

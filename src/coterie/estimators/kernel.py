@@ -22,7 +22,10 @@ from .parameter_fields import TaskEstimator
 
 
 def _count(place: int, meaning: str) -> Any:
-    """Return a property that reads one of the counts of support vectors."""
+    """Return a property that reads one of the counts of support vectors, at index ``place``.
+
+    ``meaning`` is its docstring.
+    """
     return property(lambda self: int(self.state_.model.support.counts[place]), doc=meaning)
 
 

@@ -74,7 +74,7 @@ class MultitaskLogistic(LinearEstimator):
     class_weight: Mapping[Hashable, float] | Literal["balanced"] | None = None
 
     def _with_intercepts(self) -> MultitaskLogistic:
-        """Return the baseline: an unfitted copy with one model for all tasks and an intercept per task."""
+        """Return an unfitted copy with one model for all tasks and an intercept per task, as a baseline."""
         model: MultitaskLogistic = self._with_relation(Intercepts())
         if model.step == "coin":
             model.step = MultitaskLogistic().step

@@ -18,7 +18,7 @@ from coterie.updates.rules import Logistic, Squared
 from coterie.updates.weights import AdaptiveGradient
 from coterie.updates.weights.time_decay import half_lives, with_half_life
 
-from .estimator import in_common
+from .estimator import baseline_parameters
 from .intervals import PredictsIntervals
 from .logistic import MultitaskLogistic
 from .online_model import LabelKind
@@ -32,7 +32,7 @@ STEPS = {"regressor": 0.3, "classifier": 0.7}
 
 @spec.with_constructor
 class MixedEffectsEstimator(LinearEstimator):
-    """Base class of mixed-effects models: their prior variances and their learner."""
+    """Base class of mixed-effects models, with their prior variances as parameters."""
 
     random_intercept_variance: float = spec.field(default=1.0, at_least=0)
     random_slope_variance: float = spec.field(default=0.3, at_least=0)
@@ -64,7 +64,7 @@ class MixedEffectsEstimator(LinearEstimator):
     margin_variance = margin_variance
 
     def _with_intercepts(self) -> None:
-        """Return None: a mixed-effects model has an intercept per task itself."""
+        """Return None, because this model itself has an intercept per task."""
 
     @classmethod
     def _as_baseline(cls, model: Estimator) -> Self:
@@ -72,7 +72,7 @@ class MixedEffectsEstimator(LinearEstimator):
 
         Beyond the limit of features it continues with gradients.
         """
-        reading: Json = {"scale": None} | in_common(model) | {"fit_intercept": True}
+        reading: Json = {"scale": None} | baseline_parameters(model) | {"fit_intercept": True}
         baseline = cls(random_slope_variance=0.0, many_features="gradient", **reading)
         baseline._expects_tasks = False  # records without a task are the compared model's to warn of
         return baseline
@@ -179,8 +179,8 @@ class MultitaskMixedEffectsRegressor(PredictsIntervals, MixedEffectsEstimator):
             return float(model.label_encoder.factor**2 * squares / count)
 
     def _with_relation(self, relation: Part) -> MultitaskRegressor:
-        """Return an unfitted gradient model with this relation, as a baseline."""
-        return MultitaskRegressor(relation, **in_common(self))
+        """Return an unfitted gradient model with this relation between tasks, as a baseline."""
+        return MultitaskRegressor(relation, **baseline_parameters(self))
 
     def _label_kind(self) -> LabelKind:
         return partial(NumberLabelEncoder, tolerance=Squared().tolerance)
@@ -260,5 +260,5 @@ class MultitaskMixedEffectsClassifier(MixedEffectsEstimator):
     class_weight: Mapping[Hashable, float] | Literal["balanced"] | None = None
 
     def _with_relation(self, relation: Part) -> MultitaskLogistic:
-        """Return an unfitted logistic regression with this relation, as a baseline."""
-        return MultitaskLogistic(relation, **in_common(self))
+        """Return an unfitted logistic regression with this relation between tasks, as a baseline."""
+        return MultitaskLogistic(relation, **baseline_parameters(self))

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from coterie import spec
 from coterie.data.block import Block
-from coterie.data.input import InputOptions, Purpose, Records
+from coterie.data.input import InputOptions, ReadContext, Records
 from coterie.data.tabular import is_records
 from coterie.data.view_input import ViewInput, names_of, present_in
 from coterie.evaluation.comparison import ALONE, SIDE_BY_SIDE
@@ -39,7 +39,7 @@ IN_PARALLEL = "in parallel"
 
 @spec.with_constructor
 class _OfViews(OnlineEstimator):
-    """Base class of multi-view estimators, which have no tasks."""
+    """Base class of estimators for records with several views, which have no tasks."""
 
     task_column = None
     new_task = "grow"
@@ -59,7 +59,7 @@ class _OfViews(OnlineEstimator):
 
 
 class _PerceptronsOfViews(_OfViews):
-    """Base class of multi-view estimators with weights or support vectors for each view."""
+    """Base class of multi-view estimators that have weights or support vectors for each view."""
 
     @property
     def view_weights_(self) -> dict[Hashable, NDArray[np.float64]]:
@@ -71,11 +71,11 @@ class _PerceptronsOfViews(_OfViews):
 
 
 class _WithExponent(_PerceptronsOfViews):
-    """Base class of multi-view Perceptrons with an exponent p."""
+    """Base class of multi-view Perceptrons with a norm that has an exponent p."""
 
     @property
     def p_(self) -> float:
-        """The exponent in use; for ``p="auto"`` it depends on the views. Raises AttributeError with a ``gauge``."""
+        """The exponent p in use, which depends on the views if ``p="auto"``. Raises AttributeError with a ``gauge``."""
         gauge = getattr(self, "gauge", None)
         if gauge is not None:
             raise AttributeError(f"the gauge {gauge!r} replaces p")
@@ -324,7 +324,10 @@ class ParallelPerceptrons(_PerceptronsOfViews):
 
 
 def _baselines_of(seen: Any, views: Sequence[Hashable] | None, kernels: Part, **options: Any) -> dict[str, Any]:
-    """Return the baselines of multi-view models: ``"NAME alone"`` per view, ``"in parallel"``, ``"side by side"``.
+    """Return the baselines of a multi-view model, by name.
+
+    They are one model per view (``"NAME alone"``), one per view with summed margins (``"in parallel"``), and one on the
+    concatenated views (``"side by side"``).
 
     A view that is absent from all of the records ``seen`` has no baseline.
     """
@@ -356,10 +359,10 @@ class OneView(ViewInput):
         super().__init__(one_space=False)
         self._name, self._names = name, names
 
-    def read(self, X: AnyRecords, y: AnyLabels, task: AnyTasks, purpose: Purpose) -> Records:
-        """Read the single view of records of any form."""
+    def read(self, X: AnyRecords, y: AnyLabels, task: AnyTasks, context: ReadContext) -> Records:
+        """Read one view of records X; see :meth:`coterie.data.input.Input.read`."""
         if is_records(X):
             X = [{self._name: record.get(self._name)} for record in X]
         elif not isinstance(X, Block):
             X = {self._name: X[self._name] if isinstance(X, Mapping) else X[self._names.index(self._name)]}
-        return super().read(X, y, task, purpose)
+        return super().read(X, y, task, context)

@@ -19,7 +19,7 @@ from .sample_weights import check_class_weight
 
 
 def _of_model(name: str) -> Any:
-    """Return a property that reads a parameter of the wrapped model."""
+    """Return a property that reads the parameter ``name`` of the wrapped binary model."""
     return property(lambda self: getattr(self._within, name, None), doc=f"``{name}`` of the model.")
 
 

@@ -26,7 +26,7 @@ from coterie._compiled.core.records import UNSEEN, Csr, split_unseen, widths_of,
 from coterie._compiled.primal.query_decisions import QUERY_ALL
 from coterie.data import tabular
 from coterie.data.block import Block
-from coterie.data.input import AnyInput, InputOptions, Purpose, Records
+from coterie.data.input import AnyInput, InputOptions, ReadContext, Records
 from coterie.data.label_encoders import ClassLabelEncoder, LabelEncoder
 from coterie.data.preprocessing import runs_of
 from coterie.evaluation.stream_model import Asking, BatchResult, Margins, concatenate_results, stacked
@@ -52,7 +52,9 @@ _UNWEIGHED = "{} does not support {}; leave it out"
 
 
 def _locking(changes: bool) -> Callable[[F], F]:
-    """Return a decorator for methods that hold the model's lock; those that change the model disable the fast path.
+    """Return a decorator for methods that hold the model's lock.
+
+    If ``changes``, the method also disables the fast path.
 
     Compiled code releases the interpreter lock, and learning replaces tables when they grow; without the lock a
     concurrent call could read and write released memory. Each model has its own lock, so that several learn in
@@ -78,7 +80,9 @@ exclusive, changing = _locking(False), _locking(True)
 
 @contextmanager
 def transaction(model: OnlineModel) -> Iterator[Callable[[], None]]:
-    """Context that locks the model and restores it on an error; yields a function to discard unlearned encodings.
+    """Context that locks a model and restores its state if an error occurs.
+
+    It yields a function that discards the encodings of records that were not learned.
 
     If records were already learned, as when a warning is raised as an error, their encoding is kept.
     """
@@ -106,7 +110,7 @@ def transaction(model: OnlineModel) -> Iterator[Callable[[], None]]:
 
 @dataclass(frozen=True)
 class Settings:
-    """The validated parameters of an estimator, for the inner model.
+    """The validated parameters of an estimator, as objects that its inner model uses.
 
     Attributes
     ----------
@@ -171,7 +175,10 @@ class OnlineModel:
         self.weighing = Weighing()
 
     def configure(self, parameters: tuple[Any, ...], settings: Settings, names: Sequence[str] = ()) -> None:
-        """Set new parameters; raise ValueError if one of the changed ``names`` is fixed after the first update."""
+        """Set new parameters.
+
+        Raise ValueError if one of the changed ones, ``names``, is fixed after the first update.
+        """
         learner = settings.learner
         if settings.class_weight is not None and not learner.traits.weighs:
             raise ValueError(_UNWEIGHED.format(type(learner).__name__, "class_weight"))
@@ -205,13 +212,16 @@ class OnlineModel:
         return model
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
-        """Restore a state with its own arrays: those of shared memory (Ray) or a mapped file (joblib) are read-only."""
+        """Restore a state with writeable copies of its arrays.
+
+        Arrays in shared memory or mapped files may be read-only.
+        """
         self.__dict__.update(copy.deepcopy(state, {id(state["parameters"]): state["parameters"]}))
         self.lock, self.fast_path = RLock(), None
 
     @changing
     def replace(self, other: OnlineModel, parameters: tuple[Any, ...] | None) -> None:
-        """Replace the state by that of ``other``, a model with these parameters."""
+        """Replace the state by that of the model ``other``, which has these parameters."""
         self.parameters, self.settings = parameters, other.settings
         self.population, self.input, self.label_encoder = other.population, other.input, other.label_encoder
         self.weighing = other.weighing
@@ -294,7 +304,7 @@ class OnlineModel:
         asking: Asking | None = None,
         predictions: Predictions | None = None,
     ) -> BatchResult:
-        """Predict and then learn each record in turn.
+        """Predict each record of a batch and then learn it, in their order.
 
         Parameters
         ----------
@@ -348,7 +358,7 @@ class OnlineModel:
         weights: ArrayLike | None,
         whole: bool,
     ) -> Records:
-        """Validate and encode the records to learn."""
+        """Validate and encode the records X, y to learn."""
         labels, population = copy.copy(self.label_encoder), self.population
         if classes is not None:
             labels.values(classes)
@@ -362,8 +372,8 @@ class OnlineModel:
         if isinstance(X, Records):
             records = X.with_labels(y, labels)
         else:
-            purpose = Purpose(population.tasks, labels, learned, first=population.state is None)
-            records = self.input.read(X, y, task, purpose)
+            context = ReadContext(population.tasks, labels, learned, first=population.state is None)
+            records = self.input.read(X, y, task, context)
         if is_weighted:
             checked = sample_weights(weights, len(records.task), whole)
             check_class_weight_names(self.settings.class_weight, labels, complete=whole or classes is not None)
@@ -377,7 +387,7 @@ class OnlineModel:
     def _mark_learned(
         self, records: Records, labels: LabelEncoder, learned: NDArray[np.bool_], is_validated: bool
     ) -> Records:
-        """Set the mask of records to learn, from weights and known labels; drop other records unless validated."""
+        """Set the mask of records to learn, those with a weight and a known label; drop others unless validated."""
         if learned.all():
             return records
         places = np.flatnonzero(learned)
@@ -391,7 +401,7 @@ class OnlineModel:
         return records.with_labels(records.y, labels)
 
     def learned_records(self, X: AnyRecords, y: AnyLabels, weights: ArrayLike | None) -> Learning:
-        """Return the mask of records to learn: those with a positive sample weight and class weight."""
+        """Return a mask of the records with a positive sample weight and class weight, which are learned."""
         class_weight, learned = self.settings.class_weight, cast(Learning, True)
         if isinstance(class_weight, Mapping) and not all(class_weight.values()):
             learned = np.array([class_weight.get(label, 1.0) > 0.0 for label in np.asarray(y, object).tolist()], bool)
@@ -401,13 +411,13 @@ class OnlineModel:
         return learned if own is None else learned & (own > 0.0)
 
     def know_labels(self, y: types.Labels | None) -> None:
-        """Add labels to the label encoder; raise ValueError for a third label of a binary classifier."""
+        """Add the labels y to the label encoder; raise ValueError for a third label of a binary classifier."""
         labels = copy.copy(self.label_encoder)
         labels.values(y)
         self.label_encoder = labels
 
     def _learn(self, records: Records, options: LearnSettings) -> BatchResult:
-        """Learn all records of a batch: number the tasks, compute weights, encode labels, update."""
+        """Learn all records of a batch: number their tasks, compute weights, encode labels, and update the model."""
         tasks, late, length, asking, predictions = options
         if records.labels is None:
             records = records.with_labels(records.y, copy.copy(self.label_encoder))
@@ -430,11 +440,11 @@ class OnlineModel:
         self.label_encoder, self.weighing = labels, weighing  # nothing is refused any more
         encoded = labels.learn(values, last, weights)
         strategy: Tree = QUERY_ALL if asking is None else asking(len(population) + len(new))
-        run = Batch(rows, codes, (), predictions, strategy)
+        batch = Batch(rows, codes, (), predictions, strategy)
         if is_bounded:
-            update = population.learn_bounded(run, encoded.y, records.task, self.input.size(records))
+            update = population.learn_bounded(batch, encoded.y, records.task, self.input.size(records))
         else:
-            update = population.learn(run, encoded.y[:last], new)
+            update = population.learn(batch, encoded.y[:last], new)
         updated, asked = np.zeros(n, bool), np.ones(n, bool) if asking is None else strategy.answer > 0
         updated[: len(update.steps)] = update.steps > 0
         return BatchResult(
@@ -448,7 +458,7 @@ class OnlineModel:
         )
 
     def _learn_some(self, records: Records, options: LearnSettings) -> BatchResult:
-        """Learn the records in the mask, and only predict the others, in order."""
+        """Learn the records in the mask ``records.learned``, and only predict the others, in order."""
         pieces, predictions = [], options.predictions
         for first, last, learning in runs_of(cast("NDArray[np.bool_]", records.learned), len(records.task)):
             piece = records.select(slice(first, last))
@@ -461,7 +471,7 @@ class OnlineModel:
         return concatenate_results(pieces)
 
     def _learn_some_late(self, records: Records, options: LearnSettings) -> BatchResult:
-        """Learn as :meth:`_learn_some` does, with labels that are delayed by ``late`` rounds."""
+        """Learn as :meth:`_learn_some` does, with labels that arrive ``options.late`` rounds after the records."""
         tasks, late, length, _, predictions = options
         n, learned = len(records.task), cast("NDArray[np.bool_]", records.learned)
         if learned.any():
@@ -486,7 +496,7 @@ class OnlineModel:
         return replace(concatenate_results(predicted), **changes, own=None)
 
     def _predict_unlearned(self, records: Records, earlier: Predictions | None) -> BatchResult:
-        """Predict records that are not learned, without changing the model; earlier predictions are kept."""
+        """Predict records that are not learned. ``earlier`` are the predictions already made for the first of them."""
         n, predictions, own = len(records.task), earlier, None
         if self.fitted:
             population, size = self.population, self.input.size(records)
@@ -509,7 +519,7 @@ class OnlineModel:
     def _number(
         self, tasks: Sequence[Hashable], records: Records, length: int | None
     ) -> tuple[NDArray[np.int64], Sequence[Hashable]]:
-        """Return the task number of each record and the new tasks, after resizing the state.
+        """Return the task number of each record, and the new tasks; the state is resized for both.
 
         New tasks of the records are only checked, because they are registered at their first record. Under
         ``max_tasks`` no task is numbered.
@@ -531,7 +541,10 @@ class OnlineModel:
     def _make_room(
         self, tasks: Sequence[Hashable], size: InputShape, length: int | None = None, coming: Sequence[Hashable] = ()
     ) -> None:
-        """Create or resize the state for tasks; tasks in ``coming`` are only checked (ValueError if invalid)."""
+        """Create or resize the state for ``tasks`` and records of the shape ``size``.
+
+        Tasks in ``coming`` are only checked; an invalid one raises ValueError.
+        """
         population = self.population
         if self.state is None:
             population.require_savable([*tasks, *coming] if len(tasks) else coming)
@@ -556,7 +569,7 @@ class OnlineModel:
         with transaction(self):
             labels = copy.copy(self.label_encoder)
             learned = self.learned_records(X, y, weights)
-            records = self.input.read(X, y, task, Purpose(self.population.tasks, labels, learned, not self.fitted))
+            records = self.input.read(X, y, task, ReadContext(self.population.tasks, labels, learned, not self.fitted))
             if whole:
                 labels.require_whole()
             if self.fitted and not self.population.has_room(self.input.size(records)):
@@ -579,12 +592,12 @@ class OnlineModel:
 
     @exclusive
     def predict(self, X: Inputs | Block, task: Tasks | None = None) -> ModelPredictions:
-        """Return the predictions of records, from which margins, labels, probabilities and intervals are computed."""
-        return ModelPredictions(self, self.input.read(X, None, task, Purpose(self.population.tasks)))
+        """Return the predictions of records X; the object computes margins, labels and probabilities on demand."""
+        return ModelPredictions(self, self.input.read(X, None, task, ReadContext(self.population.tasks)))
 
     @exclusive
     def predict_pending(self, block: Block) -> BatchResult:
-        """Predict a validated block, the labels of which are delayed; margins are 0 before the first update."""
+        """Predict a validated block with delayed labels; margins are 0 before the first update."""
         n = len(block)
         moved, asked = np.zeros(n, bool), np.ones(n, bool)
         if not self.fitted:
@@ -597,14 +610,17 @@ class OnlineModel:
 
     @exclusive
     def require_labels(self, y: Sequence[Hashable]) -> None:
-        """Raise ValueError for labels that the model cannot learn."""
+        """Raise ValueError if y contains a label that the model cannot learn."""
         copy.copy(self.label_encoder).values(y)
 
     @changing
     def read_waiting(
         self, xs: Sequence[Record], tasks: Sequence[Hashable] | None, learning: bool = True, predicted: bool = False
     ) -> list[WaitingRow]:
-        """Encode dictionaries with delayed labels; if ``learning``, features and scales are updated now.
+        """Encode dictionaries xs with delayed labels.
+
+        If ``learning``, their features and scales are learned now; ``predicted`` is True if predictions are stored with
+        them.
 
         Before the first update, and for multi-view records, there are no encoded rows: such records are encoded when
         their labels arrive. Under ``max_tasks`` a task is registered when its label arrives. Predictions are stored if
@@ -619,7 +635,7 @@ class OnlineModel:
         if not self.fitted or not source.has_tasks:
             return [WaitingRow() for _ in xs]
         with transaction(self):
-            records = source.read(xs, None, tasks, Purpose(population.tasks, learning=learning))
+            records = source.read(xs, None, tasks, ReadContext(population.tasks, learning=learning))
             distinct = distinct_labels(records.task)[0]
             unmet = self.learner.traits.tasks_independent or population.recency is not None or not learning
             coming = () if unmet else distinct
@@ -630,7 +646,7 @@ class OnlineModel:
         return waiting_rows(records.rows, predictions)
 
     def predict_waiting(self, xs: Sequence[Record], tasks: Sequence[Hashable] | None) -> list[WaitingRow]:
-        """Encode dictionaries with delayed labels as waiting rows, with their predictions if these are needed later."""
+        """Encode dictionaries xs with delayed labels; their predictions are included if they are needed later."""
         return self.read_waiting(xs, tasks, predicted=self.learner.traits.mixes)
 
     def learn_waiting(
@@ -639,7 +655,7 @@ class OnlineModel:
         y: Sequence[Hashable],
         tasks: Sequence[Hashable] | None,
     ) -> Margins:
-        """Learn the labels of records that :meth:`predict_waiting` encoded.
+        """Learn the labels y of records that :meth:`predict_waiting` returned as ``waiting``.
 
         Returns the margins right before each label was learned.
         """
@@ -707,7 +723,10 @@ class OnlineModel:
     def _encode_one(
         self, y: Hashable, weight: float | None = None
     ) -> tuple[LabelEncoder, Weighing, Any, NDArray[np.float64] | None]:
-        """Return the label encoder and weighting after this label, the encoded label, and the record's weight."""
+        """Encode label y of one record.
+
+        Return the label encoder and class weights after it, y as a number, and its weight.
+        """
         class_weight = self.settings.class_weight
         if weight is None and class_weight is None:
             known = self.label_encoder.with_one(y)
@@ -738,7 +757,7 @@ class OnlineModel:
             population.recency.see_one(number)
 
     def _row_of_one(self, x: Any, task: Hashable) -> tuple[Any, int]:
-        """Return the row of a record to learn and the number of its task, after resizing the state."""
+        """Return the feature row of record x, and the number of its task; the state is resized for both."""
         row, width, task = self.input.read_one(x, task, self.population.tasks, learning=True)
         population, size = self.population, self.input.size(Records(row, width, _NO_TASKS))
         if population.recency is not None:
@@ -751,7 +770,7 @@ class OnlineModel:
         return row, population.tasks.numbers[task]
 
     def _open_fast_path(self) -> None:
-        """Create the fast path if the model has not been changed for some rounds."""
+        """Prepare the calls for single records (the fast path) if the model has not been changed for some rounds."""
         records, population = self.input.plain_records, self.population
         self.fast_path = None
         if records is not None and self.settings.class_weight is None:
@@ -794,7 +813,7 @@ class OnlineModel:
 
     @exclusive
     def decide_one(self, x: Record, task: Hashable = None) -> Any:
-        """Return the margin of one dictionary on the scale of the labels; the model must be fitted.
+        """Return the margin of dictionary x on the scale of the labels; the model must be fitted.
 
         The record's task and features may be new.
         """
@@ -816,13 +835,13 @@ class OnlineModel:
 
     @exclusive
     def read_one(self, x: Record, task: Hashable) -> ModelPredictions:
-        """Return the predictions of one dictionary, as a batch of one record."""
+        """Return the predictions of dictionary x, as a batch of one record."""
         row, width, task = self.input.read_one(x, task, self.population.tasks, learning=False)
         return ModelPredictions(self, Records(row, width, tabular.objects([task])))
 
 
 def _unpack_block(block: Block, *others: object) -> tuple[Array, Floats | None]:
-    """Return the labels and weights of a block; raise ValueError without labels, or with other arguments."""
+    """Return the labels and weights of a block; raise ValueError if it has no labels, or others are passed."""
     if block.y is None:
         raise ValueError("records without labels can only be predicted")
     if any(argument is not None for argument in others):

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from coterie import spec, types
 from coterie.data.block import Block
-from coterie.evaluation.progressive import ProgressiveRun, length_of
+from coterie.evaluation.progressive import ProgressiveRun, count_learned
 from coterie.evaluation.trace import weighted_mean
 from coterie.types import Array, Inputs, Tasks
 
@@ -33,7 +33,7 @@ def most_passes(n_passes: Any) -> int:
 
 
 class Tried(NamedTuple):
-    """A copy of the model after some passes and the last tenth, and its mean loss on that tenth."""
+    """A copy of the model after some passes over all but the last tenth of the data, and its loss on that tenth."""
 
     loss: float
     model: OnlineModel
@@ -42,7 +42,7 @@ class Tried(NamedTuple):
 def learn_passes(
     model: OnlineModel, X: Inputs, y: types.Labels, task: Tasks | None, weights: ArrayLike | None, most: int
 ) -> OnlineModel:
-    """Learn records in several passes; return the model after the best number of passes.
+    """Learn records in several passes, at most ``most``; return the model after the best number of passes.
 
     The model learns the first nine tenths in each pass. After each pass a copy learns the last tenth. The first pass
     after which the loss there does not fall ends the search, and the copy before it is the result.
@@ -71,7 +71,7 @@ def learn_passes(
             "pass would start again; leave out one of them"
         )
     block = model.as_block(X, y, task, weights, whole=True)
-    length = length_of(block.y, block.weight)
+    length = count_learned(block.y, block.weight)
     if len(block) < FEWEST:
         model.learn(block, length=length)
         return model
@@ -96,7 +96,10 @@ def learn_passes(
 
 
 def _mixing_arrays(model: OnlineModel) -> list[Array]:
-    """Return the arrays of the model, such as expert losses, that must not be updated in later passes."""
+    """Return the arrays of the model that learn from predictions, such as expert losses.
+
+    Later passes must not update them again, because they have seen the labels.
+    """
     return [array for learner, state in model.learner.walk(model.state) for array in learner.mixing_arrays(state)]
 
 

@@ -16,7 +16,7 @@ LABELS_VARIANCE = 0.25
 
 
 class ModelPredictions:
-    """Predictions of encoded records, computed without learning.
+    """Predictions of encoded records by a model, which compute margins, labels and intervals on demand.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ class ModelPredictions:
         self._model, self._records = model, records
 
     def decode(self, margins: Margins) -> Margins:
-        """Convert learners' margins to the scale of the labels."""
+        """Convert margins on the learner's scale to the scale of the labels."""
         labels = self._model.label_encoder
         margins = np.asarray(labels.shift + labels.factor * margins)
         shape = self._records.shape
@@ -47,7 +47,7 @@ class ModelPredictions:
 
     @property
     def predictions(self) -> Predictions:
-        """The learner's raw predictions, from which losses are computed when labels arrive."""
+        """The learner's predictions, from which losses are computed when labels arrive."""
         with self._model.lock:
             predictions: Predictions = self._model.learner.predict(self._model.state, self._batch())
             return predictions
@@ -88,7 +88,7 @@ class ModelPredictions:
             return np.asarray(labels.columns(_normal(-z), _normal(z)))
 
     def _standardised(self) -> Margins:
-        """Return margins divided by the standard deviation of margin plus label noise."""
+        """Return margins divided by the standard deviation of the margin and the label noise together."""
         # probit with the weights integrated out: P(y = 1) = Φ(m / √(label variance + margin variance))
         return self.margins / np.sqrt(LABELS_VARIANCE + self.variances)
 

@@ -27,7 +27,7 @@ class LabelBudget(NamedTuple):
     per_task: int | float | None
 
     def check(self) -> None:
-        """Raise ValueError for limits that are out of range, or have no effect.
+        """Raise ValueError if a limit is out of range, or has no effect.
 
         Raises
         ------
@@ -45,7 +45,7 @@ class LabelBudget(NamedTuple):
 
     @property
     def labels_per_task(self) -> int:
-        """Return the maximum number of queries per task."""
+        """Return the largest number of queries allowed for each task."""
         if self.per_task is None:
             return _NO_LIMIT
         if isinstance(self.per_task, float):
@@ -67,7 +67,7 @@ class LabelBudget(NamedTuple):
 
 
 class Questions:
-    """The state of selective sampling: the round, and the counts of queries if there are limits.
+    """The state of selective sampling: the number of rounds, and the counts of queries if they are limited.
 
     Parameters
     ----------
@@ -95,7 +95,10 @@ class Questions:
     def query_strategy(
         self, query_probability: Tree, tasks: Sequence[Hashable] | Array, asked: Any = None
     ) -> QueryStrategy:
-        """Return the query strategy for a batch; queries in ``asked`` have already been decided."""
+        """Return the query strategy for a batch with these tasks.
+
+        Queries of the first records, ``asked``, have already been decided.
+        """
         distinct, places = distinct_labels(tasks)
         spec.check_labels(self.tasks.new_among(distinct))
         self.tasks.add(distinct)
@@ -146,7 +149,7 @@ class Questions:
 
 
 def _make_room(limits: Tree, tasks: int, rounds: int) -> Tree:
-    """Return the limits with capacity for this many tasks, and for the queries of this many more rounds."""
+    """Return the limits with capacity for this many tasks, and for queries in this many more rounds."""
     if not hasattr(limits, "held"):
         return limits
     limits = limits._replace(held=enlarged(limits.held, tasks))
@@ -158,7 +161,7 @@ def _make_room(limits: Tree, tasks: int, rounds: int) -> Tree:
 
 
 def _without_room(limits: Tree, tasks: int) -> Tree:
-    """Return the limits in saved form: this many tasks, and the queries in the window, oldest first."""
+    """Return the limits in saved form, without unused capacity."""
     if not hasattr(limits, "held"):
         return limits
     limits = limits._replace(held=limits.held[:tasks])

@@ -33,7 +33,7 @@ ClassWeight: TypeAlias = Mapping[Hashable, float] | str | None
 
 
 def sample_weights(sample_weight: ArrayLike | None, n: int, whole: bool = False) -> Floats | None:
-    """Validate ``sample_weight`` for n records; return an array, or None for weight 1.
+    """Validate ``sample_weight`` for n records; return an array, or None if all weights are 1.
 
     ``whole`` means that these are all records.
 
@@ -83,7 +83,9 @@ def check_class_weight(class_weight: Any) -> None:
 
 
 def check_class_weight_names(class_weight: ClassWeight, labels: LabelEncoder, complete: bool) -> None:
-    """Raise ValueError for a ``class_weight`` with labels that do not occur in the data.
+    """Raise ValueError for a ``class_weight`` that names labels that are not among ``labels``.
+
+    Unless ``complete``, further labels may still occur.
 
     Parameters
     ----------
@@ -113,7 +115,7 @@ def check_class_weight_names(class_weight: ClassWeight, labels: LabelEncoder, co
 
 
 class Weighing:
-    """Class weights, and the total weight of each label so far, on which "balanced" weights depend.
+    """The class weights of a model, and the total weight of each label so far, on which "balanced" weights depend.
 
     Parameters
     ----------
@@ -134,11 +136,14 @@ class Weighing:
         self.class_weight, self.counts = class_weight, dict(counts or {})
 
     def under(self, class_weight: ClassWeight) -> Weighing:
-        """Return a copy with other class weights; the counts of labels are kept."""
+        """Return a copy with other class weights and the same counts of labels."""
         return Weighing(class_weight, self.counts if class_weight == BALANCED else None)
 
     def weigh(self, y: Sequence[Hashable] | Array, own: Floats | None, last: int) -> Floats | None:
-        """Return sample weight times class weight of each record; the first ``last`` labels are counted."""
+        """Return the product of sample weight and class weight for each record.
+
+        The first ``last`` labels are counted; ``own`` are the sample weights.
+        """
         if self.class_weight is None:
             return own
         labels, places = distinct_labels(y, "label")

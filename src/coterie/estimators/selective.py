@@ -20,7 +20,7 @@ from coterie._compiled.primal.query_decisions import decide_all
 from coterie._compiled.trees import strip_prefix
 from coterie.data import tabular
 from coterie.data.block import Block
-from coterie.data.input import Purpose
+from coterie.data.input import ReadContext
 from coterie.evaluation.stream_model import BatchResult, BlockPredictions, Margins
 from coterie.models.contract import Predictions
 from coterie.parameters import Parameters
@@ -127,7 +127,9 @@ class SelectiveSampling(Parameters):
     # -- questions ------------------------------------------------------------------------------------------------
 
     def wants_label(self, x: Record, task: Hashable = None) -> bool:
-        """Return True if the label of a record is to be queried; each call is a round, unless it repeats the last one.
+        """Return True if the label of record x is to be queried.
+
+        Each call is a round, unless it repeats the last one.
 
         A query stays open until :meth:`learn_one` learns its label, :meth:`skip_unlabelled` closes it, labels are
         learned by ``fit`` or ``partial_fit``, or another record is queried. While it is open, a call with an equal
@@ -171,7 +173,7 @@ class SelectiveSampling(Parameters):
         return self._model.input.split_one(x, task, self._model.population.tasks)[1]
 
     def _key(self, x: Record, task: Hashable) -> str:
-        """Return an equal key for equal records of one task, independent of the order of features."""
+        """Return a hashable key of record x and its task, which does not depend on the order of its features."""
         whose = spec.to_json(self._task_of(x, task))
         features = sorted(([spec.to_json(name), spec.to_json(value)] for name, value in x.items()), key=repr)
         return hashlib.blake2b(msgspec.json.encode([features, whose]), digest_size=16).hexdigest()
@@ -182,7 +184,10 @@ class SelectiveSampling(Parameters):
         return np.asarray(query_strategy.answer > 0)
 
     def _ended(self, asked: Flags) -> Flags:
-        """Count the rounds without a query, and return ``asked``; other rounds are counted when their labels arrive."""
+        """Count the rounds that end without a query, and return ``asked``.
+
+        The other rounds are counted when their labels arrive.
+        """
         self._model.skip_unlabelled(int(len(asked) - asked.sum()))
         return asked
 
@@ -191,7 +196,7 @@ class SelectiveSampling(Parameters):
         return np.asarray(model.population.tasks.codes(tasks)) if model.fitted else np.full(len(tasks), -1)
 
     def _chance(self, n_tasks: int | None = None) -> Tree:
-        """Return the query probability for n tasks, updated from a learned relation."""
+        """Return the query probability for this many tasks, updated if it depends on a learned relation."""
         ask, model = self._ask, self._model
         known = len(model.population)
         query_probability = ask.compiled(known if n_tasks is None else n_tasks)
@@ -371,14 +376,14 @@ class SelectiveSampling(Parameters):
 
 
 class _Waiting(NamedTuple):
-    """A predicted record with a delayed label: its block if the label was queried, and its predictions."""
+    """A predicted record with a delayed label: its block, if the label was queried, and its predictions."""
 
     block: Block | None
     predictions: Predictions | None
 
 
 class _AskingModel:
-    """The stream model of selective sampling: the wrapped model learns only from queried labels.
+    """The stream model of selective sampling: its wrapped model learns only from labels that are queried.
 
     If encoding depends on earlier records (scales, indicators of missing values, names of features), records are
     encoded one by one: once for the prediction without updating the encoder, and with an update if the label is
@@ -420,7 +425,7 @@ class _AskingModel:
             if not wrapped.fitted:  # the first records determine the encoder
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")  # they came with the block
-                    own.read(X, y, task, Purpose(labels=wrapped.settings.labels(None), first=True))
+                    own.read(X, y, task, ReadContext(labels=wrapped.settings.labels(None), first=True))
             return replace(block, raw=own.raw_records(X))
 
     def learn(self, block: Block, **options: Any) -> BatchResult:
@@ -445,7 +450,7 @@ class _AskingModel:
             return update
 
     def _reads_raw(self, block: Block) -> bool:
-        """True if records are encoded one by one; without an encoder of its own, the model uses that of the files."""
+        """Return True if the records of a block are encoded one by one, because only queried ones may change scales."""
         wrapped, raw = self._wrapped, block.raw
         if raw is None or (raw.encoder is not None and wrapped.fitted and wrapped.encoder is None):
             return False
@@ -461,7 +466,10 @@ class _AskingModel:
         length: int | None = None,
         predictions: Predictions | None = None,
     ) -> BatchResult:
-        """Predict and learn a block record by record, because scales are updated from queried records only."""
+        """Predict and learn a block record by record, because only queried records may change scales.
+
+        ``late`` is the delay of labels in rounds.
+        """
         wrapped, n, t = self._wrapped, len(block), len(self._waiting)
         waited, raw = t, iter(() if block.raw is None else block.raw[t:])
         margin, asked = np.zeros(n), np.zeros(n, bool)
@@ -494,7 +502,7 @@ class _AskingModel:
         self._wrapped.know_labels(block.y)
 
     def _decide(self, block: Block, t: int, raw: Any, decided: Flags | None = None) -> tuple[float, bool]:
-        """Predict record t and decide on its query; scales are updated if it is queried."""
+        """Predict record ``t`` of a block and decide on its query; if its label is queried, scales are updated."""
         wrapped, task = self._wrapped, block.tasks[t : t + 1]
         population, source = wrapped.population, wrapped.input
         # a prediction changes no encoder, because the label may never be queried
@@ -527,7 +535,7 @@ class _AskingModel:
             return [self._predict_one_waiting(x, None if tasks is None else [tasks[t]]) for t, x in enumerate(xs)]
 
     def _predict_one_waiting(self, x: Record, task: Sequence[Hashable] | None) -> WaitingRow:
-        """Predict one record with a delayed label; scales are updated if it is queried."""
+        """Predict record x with a delayed label, and decide on its query; if queried, scales are updated."""
         wrapped = self._wrapped
         (row,) = wrapped.read_waiting([x], task, learning=False, predicted=True)
         labels, predictions = wrapped.label_encoder, row.predictions
@@ -542,7 +550,7 @@ class _AskingModel:
     def learn_waiting(
         self, waiting: Sequence[WaitingRow], y: Sequence[Hashable], tasks: Sequence[Hashable] | None
     ) -> Margins:
-        """Learn the labels of records that :meth:`predict_waiting` predicted and queried."""
+        """Learn the labels y of queried records that :meth:`predict_waiting` returned as ``waiting``."""
         wrapped, margins = self._wrapped, []
         with wrapped.lock:
             wrapped.know_labels(y)

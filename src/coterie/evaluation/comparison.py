@@ -24,8 +24,8 @@ from .progressive import (
     ProgressiveRun,
     blocks_alone,
     blocks_of,
+    count_learned,
     keep_encoder,
-    length_of,
     reading_files,
     require_scales,
 )
@@ -253,7 +253,7 @@ def compare(
     asked, models = tuple(models), with_baselines(models, seen)
     rounds, tasks = _rounds(models, records, y, task, tasks, sample_weight)
     reading = reading_files(map(stream_model_of, models.values()))
-    comparison = side_by_side(models, rounds, asked, tasks, delay, length_of(y, sample_weight), on_round)
+    comparison = side_by_side(models, rounds, asked, tasks, delay, count_learned(y, sample_weight), on_round)
     keep_encoder(X, reading)
     return comparison
 

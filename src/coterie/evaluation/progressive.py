@@ -83,7 +83,7 @@ def progressive_validation(
     require_scales(X, [inner])
     reading = reading_files([inner])
     blocks, tasks = blocks_of(inner, X, y, task, tasks, CHUNK if on_round else None, sample_weight)
-    run = ProgressiveRun(inner, tasks, delay, length_of(y, sample_weight))
+    run = ProgressiveRun(inner, tasks, delay, count_learned(y, sample_weight))
     for block in blocks:
         run.predict_and_learn(block)
         if on_round is not None and len(block):
@@ -271,8 +271,11 @@ def blocks_alone(X: AnyRecords, numbers: bool) -> Iterator[Block]:
         yield block.with_number_labels() if numbers else block
 
 
-def length_of(y: AnyLabels, sample_weight: ArrayLike | None = None) -> int | None:
-    """Return the number of learned records; None for a stream of unknown length."""
+def count_learned(y: AnyLabels, sample_weight: ArrayLike | None = None) -> int | None:
+    """Return the number of records with a weight above 0, which are learned.
+
+    It is None if y is None, for a stream of unknown length.
+    """
     if y is None or sample_weight is None:
         return None if y is None else len(y)
     return int(np.count_nonzero(np.broadcast_to(sample_weight, len(y))))

@@ -25,7 +25,7 @@ BLOCK = 128
 class BlockLearner(RelationLearner):
     """Base class of learners that update their model once per block of records."""
 
-    def learn(self, state: State, run: Batch, y: Margins) -> UpdateResult:
+    def learn(self, state: State, batch: Batch, y: Margins) -> UpdateResult:
         """Predict and learn records; see :meth:`coterie.models.contract.BaseLearner.learn`.
 
         Raises
@@ -33,10 +33,10 @@ class BlockLearner(RelationLearner):
         ValueError
             If a record has kernel values that no kernel has.
         """
-        m, moves = len(y), self._moves(len(run.tasks))
-        self._learn(state, run, y, moves)
+        m, moves = len(y), self._moves(len(batch.tasks))
+        self._learn(state, batch, y, moves)
         state.rounds += m
-        return result_of(moves, run, m)
+        return result_of(moves, batch, m)
 
     def skip(self, state: State, rounds: int) -> None:
         """Count ``rounds`` rounds without labels; nothing else changes."""
@@ -50,7 +50,7 @@ class BlockLearner(RelationLearner):
         return Moves(*np.zeros((3, n)))
 
     @abstractmethod
-    def _learn(self, state: State, run: Batch, y: Margins, moves: Tree) -> None:
+    def _learn(self, state: State, batch: Batch, y: Margins, moves: Tree) -> None:
         """Learn one record for each label in y; the number of rounds is updated by the caller."""
 
 

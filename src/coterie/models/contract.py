@@ -309,15 +309,15 @@ class BaseLearner(ABC):
     # -- rounds
 
     @abstractmethod
-    def predict(self, state: LearnerState, run: Batch) -> Predictions:
+    def predict(self, state: LearnerState, batch: Batch) -> Predictions:
         """Return the predictions of a batch without changing the state."""
 
-    def decide(self, state: LearnerState, run: Batch) -> Margins:
+    def decide(self, state: LearnerState, batch: Batch) -> Margins:
         """Return margins with correct signs, the sizes of which may be wrong if that is cheaper to compute."""
-        return self.predict(state, run).margins  # type: ignore[no-any-return]
+        return self.predict(state, batch).margins  # type: ignore[no-any-return]
 
     @abstractmethod
-    def learn(self, state: LearnerState, run: Batch, y: Any) -> UpdateResult:
+    def learn(self, state: LearnerState, batch: Batch, y: Any) -> UpdateResult:
         """Predict n records and learn m <= n labels: record s is learned after record s + n - m was predicted.
 
         Labels are thus delayed by n - m rounds. They are -1.0 and 1.0, numbers, or class indicators of shape (m,
@@ -366,18 +366,18 @@ class BaseLearner(ABC):
         """Return the shared fraction of each task's updates: 0 for independent tasks, 1 for one common model."""
         raise NotImplementedError
 
-    def linear_part(self, state: LearnerState, run: Batch, record: AnyRows | None = None) -> Margins:
+    def linear_part(self, state: LearnerState, batch: Batch, record: AnyRows | None = None) -> Margins:
         """Return the linear part of margins: weighted sums of the features, and a constant.
 
         If the sums have a factor that depends on the record, use the factor of the row ``record`` of the first task.
         """
-        return np.zeros(len(run.tasks)) if self.traits.beyond_features else self.predict(state, run).margins
+        return np.zeros(len(batch.tasks)) if self.traits.beyond_features else self.predict(state, batch).margins
 
-    def variances(self, state: LearnerState, run: Batch) -> NDArray[np.float64]:
+    def variances(self, state: LearnerState, batch: Batch) -> NDArray[np.float64]:
         """Return the variance of each record's margin; 0 for learners without variances."""
-        return np.zeros(len(run.tasks))
+        return np.zeros(len(batch.tasks))
 
-    def intervals(self, state: LearnerState, run: Batch, level: float) -> tuple[Margins, NDArray[np.float64]]:
+    def intervals(self, state: LearnerState, batch: Batch, level: float) -> tuple[Margins, NDArray[np.float64]]:
         """Return margins and prediction intervals of labels, shape (n, 2), if the learner supports intervals."""
         raise AttributeError("this learner has no intervals")
 
@@ -446,18 +446,18 @@ class MetaLearner(BaseLearner):
         for learner, inner in self.pairs(state):
             learner.skip(inner, rounds)
 
-    def predict_members(self, state: LearnerState, run: Batch) -> list[Predictions]:
+    def predict_members(self, state: LearnerState, batch: Batch) -> list[Predictions]:
         """Return the predictions of each contained learner."""
-        pairs, known = list(self.pairs(state)), run
+        pairs, known = list(self.pairs(state)), batch
         if self.traits.counts_unseen and not all(learner.traits.counts_unseen for learner, _ in pairs):
-            known = run._replace(rows=split_unseen(run.rows, state.features)[0])
-        return [learner.predict(inner, run if learner.traits.counts_unseen else known) for learner, inner in pairs]
+            known = batch._replace(rows=split_unseen(batch.rows, state.features)[0])
+        return [learner.predict(inner, batch if learner.traits.counts_unseen else known) for learner, inner in pairs]
 
-    def learn_members(self, state: LearnerState, run: Batch, labels: Sequence[Any]) -> list[UpdateResult]:
+    def learn_members(self, state: LearnerState, batch: Batch, labels: Sequence[Any]) -> list[UpdateResult]:
         """Let each contained learner learn its own labels."""
-        earlier = [None] * len(labels) if run.predictions is None else run.predictions.split(len(labels))
+        earlier = [None] * len(labels) if batch.predictions is None else batch.predictions.split(len(labels))
         return [
-            learner.learn(inner, run._replace(predictions=predictions), y)
+            learner.learn(inner, batch._replace(predictions=predictions), y)
             for (learner, inner), predictions, y in zip(self.pairs(state), earlier, labels, strict=True)
         ]
 
@@ -545,28 +545,28 @@ class MemberLearner(MetaLearner):
 
 
 def score_known_and_unseen(
-    run: Batch, score: Callable[[Any, Codes], Margins], score_unseen: Callable[[Any, Sequence[Hashable]], Margins]
+    batch: Batch, score: Callable[[Any, Codes], Margins], score_unseen: Callable[[Any, Sequence[Hashable]], Margins]
 ) -> Margins:
     """Return one number per record, from ``score`` for known tasks and ``score_unseen`` for new ones (number -1)."""
-    if not run.unseen:
-        return score(run.rows, run.tasks)
-    if len(run.unseen) == len(run.tasks):
-        return score_unseen(run.rows, run.unseen)
-    margins, known, new = np.zeros(len(run.tasks)), np.flatnonzero(run.tasks >= 0), np.flatnonzero(run.tasks < 0)
-    margins[known] = score(run.rows.take(known), run.tasks[known])
-    margins[new] = score_unseen(run.rows.take(new), run.unseen)
+    if not batch.unseen:
+        return score(batch.rows, batch.tasks)
+    if len(batch.unseen) == len(batch.tasks):
+        return score_unseen(batch.rows, batch.unseen)
+    margins, known, new = np.zeros(len(batch.tasks)), np.flatnonzero(batch.tasks >= 0), np.flatnonzero(batch.tasks < 0)
+    margins[known] = score(batch.rows.take(known), batch.tasks[known])
+    margins[new] = score_unseen(batch.rows.take(new), batch.unseen)
     return margins
 
 
 def learn_in_pieces(
-    run: Batch, y: Any, ends: Sequence[int], learn: Callable[[Batch, Any], UpdateResult]
+    batch: Batch, y: Any, ends: Sequence[int], learn: Callable[[Batch, Any], UpdateResult]
 ) -> UpdateResult:
     """Learn a batch in pieces that end at the label indices ``ends``; predictions are passed on to the next piece."""
     if len(ends) == 1:
-        return learn(run, y)
-    delay, first, waiting, updates = len(run.tasks) - len(y), 0, None, []
+        return learn(batch, y)
+    delay, first, waiting, updates = len(batch.tasks) - len(y), 0, None, []
     for end in ends:
-        piece = run.cut(first, end + delay)
+        piece = batch.cut(first, end + delay)
         if waiting is not None and piece.n_predicted < delay:
             piece = piece._replace(predictions=waiting)
         update = learn(piece, y[first:end])
@@ -588,11 +588,11 @@ def concatenate_updates(updates: Sequence[UpdateResult]) -> UpdateResult:
     return UpdateResult(Predictions.concatenate([*predictions, last.predictions]), own, steps, stored, evicted)
 
 
-def learn_one_by_one(learner: BaseLearner, state: LearnerState, run: Batch, y: Any) -> UpdateResult:
+def learn_one_by_one(learner: BaseLearner, state: LearnerState, batch: Batch, y: Any) -> UpdateResult:
     """Predict, query and learn record by record, for learners without support for query strategies in ``learn``."""
-    n, m, earlier, strategy = len(run.tasks), len(y), run.predictions, run.query_strategy
-    plain = run._replace(query_strategy=QUERY_ALL, predictions=None)
-    predictions = [None if earlier is None else earlier.cut(t, t + 1) for t in range(max(n - m, run.n_predicted))]
+    n, m, earlier, strategy = len(batch.tasks), len(y), batch.predictions, batch.query_strategy
+    plain = batch._replace(query_strategy=QUERY_ALL, predictions=None)
+    predictions = [None if earlier is None else earlier.cut(t, t + 1) for t in range(max(n - m, batch.n_predicted))]
     own, steps, stored, evicted = np.zeros(m), np.zeros(m), np.zeros(m, bool), np.full(m, -1, np.int64)
     has_support = learner.learn(state, plain.cut(0, 0), y[:0]).stored is not None
     for s in range(m):
@@ -602,7 +602,7 @@ def learn_one_by_one(learner: BaseLearner, state: LearnerState, run: Batch, y: A
             learner.update_query_strategy(state, strategy.query_probability)
             margins = np.zeros(n)
             margins[t] = predictions[t].margins[0]  # type: ignore[union-attr]
-            decide_all(strategy, run.tasks, margins, t, t + 1)
+            decide_all(strategy, batch.tasks, margins, t, t + 1)
         if strategy.answer[s] > 0:
             update = learner.learn(state, plain.cut(s, s + 1)._replace(predictions=predictions[s]), y[s : s + 1])
             own[s], steps[s] = update.own[0], update.steps[0]

@@ -187,11 +187,11 @@ class Ensemble(MemberLearner):
 
     # -- rounds -------------------------------------------------------------------------------------------------------
 
-    def predict(self, state: LearnerState, run: Batch) -> Predictions:
+    def predict(self, state: LearnerState, batch: Batch) -> Predictions:
         """Predict with all members and combine their margins."""
-        members = self.predict_members(state, run)
+        members = self.predict_members(state, batch)
         experts = self._combine_experts([member.margins for member in members])
-        mixed = self._blend(state, run.tasks, experts)
+        mixed = self._blend(state, batch.tasks, experts)
         return Predictions(mixed, np.nan_to_num(experts), tuple(map(without_nan, members)))
 
     def _blend(self, state: LearnerState, codes: Codes, experts: NDArray[np.float64]) -> Margins:
@@ -204,23 +204,23 @@ class Ensemble(MemberLearner):
         combine(self._scaled, np.array(margins), experts)
         return experts
 
-    def learn(self, state: LearnerState, run: Batch, y: NDArray[np.float64]) -> UpdateResult:
+    def learn(self, state: LearnerState, batch: Batch, y: NDArray[np.float64]) -> UpdateResult:
         """Let all members learn a batch, then update the losses and combine the margins.
 
         The loss of an expert is that of its prediction before the label, because learners may have learned similar
         records since. If all predicted 0, as before the first label, or if the predictions are unknown, the current
         margin is used.
         """
-        update = learn_in_pieces(run, y, [*range(PIECE, len(y), PIECE), len(y)], partial(self._learn_piece, state))
+        update = learn_in_pieces(batch, y, [*range(PIECE, len(y), PIECE), len(y)], partial(self._learn_piece, state))
         state.rounds += len(y)
         return update
 
-    def _learn_piece(self, state: LearnerState, run: Batch, y: NDArray[np.float64]) -> UpdateResult:
-        n, m = len(run.tasks), len(y)
-        updates = self.learn_members(state, run, [y] * len(self.learners))
+    def _learn_piece(self, state: LearnerState, batch: Batch, y: NDArray[np.float64]) -> UpdateResult:
+        n, m = len(batch.tasks), len(y)
+        updates = self.learn_members(state, batch, [y] * len(self.learners))
         experts = self._combine_experts([update.predictions.margins for update in updates])
-        earlier = max(run.n_predicted, n - m)
-        experts[:, :earlier] = 0.0 if run.predictions is None else run.predictions.experts
+        earlier = max(batch.n_predicted, n - m)
+        experts[:, :earlier] = 0.0 if batch.predictions is None else batch.predictions.experts
         charged = experts
         if earlier:
             own = self._combine_experts([update.own for update in updates])
@@ -228,19 +228,19 @@ class Ensemble(MemberLearner):
             charged = np.where(experts[:, :m].any(axis=0) & ~np.isnan(own), experts[:, :m], own)
         mixed, own, work = np.zeros(n), np.zeros(n), allocate_work(len(self.experts))
         asked = charged if n == m else experts
-        weights = weights_of(run.rows)
-        mix(state.losses, state.layer, self.local, run.tasks, y, weights, asked, charged, m, mixed, own, work)
+        weights = weights_of(batch.rows)
+        mix(state.losses, state.layer, self.local, batch.tasks, y, weights, asked, charged, m, mixed, own, work)
         steps = np.maximum.reduce([update.steps for update in updates])
         members = tuple(without_nan(update.predictions) for update in updates)
         predictions = Predictions(mixed, np.nan_to_num(experts), members)
-        return UpdateResult(predictions.replace_first(run.predictions), own[:m], steps)
+        return UpdateResult(predictions.replace_first(batch.predictions), own[:m], steps)
 
     # -- learned parameters -------------------------------------------------------------------------------------------
 
-    def linear_part(self, state: LearnerState, run: Batch, record: AnyRows | None = None) -> Margins:
+    def linear_part(self, state: LearnerState, batch: Batch, record: AnyRows | None = None) -> Margins:
         """Return the linear part of margins: the combination of the members' linear parts."""
-        parts = [learner.linear_part(inner, run, record) for learner, inner in self.pairs(state)]
-        return self._blend(state, run.tasks, self._combine_experts(parts))
+        parts = [learner.linear_part(inner, batch, record) for learner, inner in self.pairs(state)]
+        return self._blend(state, batch.tasks, self._combine_experts(parts))
 
     def expert_weights(self, state: LearnerState) -> NDArray[np.float64]:
         """Return the weight p_a of each expert for every task, shape (n_tasks, S)."""
@@ -497,62 +497,62 @@ class CompiledEnsemble(CompiledLearner, Ensemble):
 
     # -- rounds
 
-    def learn(self, state: CompiledEnsembleState, run: Batch, y: NDArray[np.float64]) -> UpdateResult:
+    def learn(self, state: CompiledEnsembleState, batch: Batch, y: NDArray[np.float64]) -> UpdateResult:
         """Predict and learn records one after the other; see :meth:`Ensemble.learn`."""
-        n, m, learned = len(run.tasks), len(y), 0
-        late = n > m or run.n_predicted > 0
+        n, m, learned = len(batch.tasks), len(y), 0
+        late = n > m or batch.n_predicted > 0
         moves, experts = Moves(*np.zeros((3, n))), np.zeros((len(self.experts), n if late else 0))
-        n_predicted = max(run.n_predicted, n - m) if late else 0
-        if run.predictions is not None:
-            experts[:, : run.n_predicted] = run.predictions.experts
+        n_predicted = max(batch.n_predicted, n - m) if late else 0
+        if batch.predictions is not None:
+            experts[:, : batch.n_predicted] = batch.predictions.experts
         while learned < m:
-            records = run.rows, run.tasks, y, learned, m
-            learned = learn(state.model, *records, n_predicted, experts, moves, run.query_strategy)
+            records = batch.rows, batch.tasks, y, learned, m
+            learned = learn(state.model, *records, n_predicted, experts, moves, batch.query_strategy)
             if learned < m:
-                self.make_room(state, int(run.tasks[learned]), count_entries(run.rows, learned))
+                self.make_room(state, int(batch.tasks[learned]), count_entries(batch.rows, learned))
         state.rounds += m
-        return result_of(moves, run, m, experts if late else None)
+        return result_of(moves, batch, m, experts if late else None)
 
     def skip(self, state: CompiledEnsembleState, rounds: int) -> None:
         """Count ``rounds`` rounds without labels."""
         state.rounds += rounds
 
-    def predict(self, state: CompiledEnsembleState, run: Batch) -> Predictions:
+    def predict(self, state: CompiledEnsembleState, batch: Batch) -> Predictions:
         """Return the predictions of a batch without changing the state."""
-        known = run._replace(rows=split_unseen(run.rows, state.features)[0])
-        if known.rows is not run.rows:
-            return self._predict_unseen(state, run, known)
-        n, unseen = len(run.tasks), run.tasks < 0
+        known = batch._replace(rows=split_unseen(batch.rows, state.features)[0])
+        if known.rows is not batch.rows:
+            return self._predict_unseen(state, batch, known)
+        n, unseen = len(batch.tasks), batch.tasks < 0
         margins, experts = np.zeros(n), np.zeros((len(self.experts), n))
         if unseen.any() and not unseen.all():
-            for places, labels in ((np.flatnonzero(~unseen), ()), (np.flatnonzero(unseen), run.unseen)):
-                part = self.predict(state, Batch(run.rows.take(places), run.tasks[places], labels))
+            for places, labels in ((np.flatnonzero(~unseen), ()), (np.flatnonzero(unseen), batch.unseen)):
+                part = self.predict(state, Batch(batch.rows.take(places), batch.tasks[places], labels))
                 margins[places], experts[:, places] = part.margins, part.experts
         elif not unseen.any():
-            predict(self._lend_model(state), run.rows, run.tasks, experts, margins)
+            predict(self._lend_model(state), batch.rows, batch.tasks, experts, margins)
         # an unseen task has no losses, so experts are weighted by the losses over all tasks
         elif state.known:  # without tasks there is nothing shared either
             losses = state.losses._replace(tasks=np.zeros((1, len(self.experts))))
             model = self._lend_model(state, has_own=False, losses=losses)
-            predict(model, run.rows, np.full(n, -1), experts, margins)
+            predict(model, batch.rows, np.full(n, -1), experts, margins)
         return Predictions(margins, experts)
 
-    def _predict_unseen(self, state: CompiledEnsembleState, run: Batch, known: Batch) -> Predictions:
+    def _predict_unseen(self, state: CompiledEnsembleState, batch: Batch, known: Batch) -> Predictions:
         """Predict records by their known features; unknown ones only add to the variances of mixed-effects members."""
         experts = self.predict(state, known).experts
         for m, (learner, inner) in enumerate(self.pairs(state)):
             if isinstance(learner, MixedEffectsLearner) and not learner.has_left(inner):
-                change = learner.predict(inner, run).margins - learner.predict(inner, known).margins
+                change = learner.predict(inner, batch).margins - learner.predict(inner, known).margins
                 experts += np.outer(self._scaled[:, m], change)
-        return Predictions(self._blend(state, run.tasks, experts), experts)
+        return Predictions(self._blend(state, batch.tasks, experts), experts)
 
-    def linear_part(self, state: CompiledEnsembleState, run: Batch, record: AnyRows | None = None) -> Margins:
+    def linear_part(self, state: CompiledEnsembleState, batch: Batch, record: AnyRows | None = None) -> Margins:
         """Return the linear part of margins: the combination of the members' linear parts."""
-        experts = self.predict(state, run).experts
+        experts = self.predict(state, batch).experts
         for m, (learner, inner) in enumerate(self.pairs(state)):
             if isinstance(learner, MixedEffectsLearner):
-                experts[m] = learner.linear_part(inner, run, record)
-        return self._blend(state, run.tasks, experts)
+                experts[m] = learner.linear_part(inner, batch, record)
+        return self._blend(state, batch.tasks, experts)
 
     def _lend_model(self, state: CompiledEnsembleState, **changed: Any) -> MemberModels:
         """Context that provides the model with separate working arrays, so that threads can predict in parallel."""

@@ -151,14 +151,14 @@ class HeterogeneousLearner(BlockLearner):
             self._held = cached = tuple(tasks), self.hypothesis.coupling(tasks, M)
         return cached[1]
 
-    def _learn(self, state: State, run: Batch, y: Margins, moves: Moves) -> None:
-        for span in spans(len(run.tasks), len(y)):
-            self._learn_span(state, run, y, span, moves)
+    def _learn(self, state: State, batch: Batch, y: Margins, moves: Moves) -> None:
+        for span in spans(len(batch.tasks), len(y)):
+            self._learn_span(state, batch, y, span, moves)
 
-    def _learn_span(self, state: State, run: Batch, y: Margins, span: Span, moves: Moves) -> None:
-        n = len(run.tasks)
+    def _learn_span(self, state: State, batch: Batch, y: Margins, span: Span, moves: Moves) -> None:
+        n = len(batch.tasks)
         places, coupling = span.places(n), self._coupling(state)
-        X = self._instances(state, run.rows.take(places), run.tasks[places], state.rounds + places)
+        X = self._instances(state, batch.rows.take(places), batch.tasks[places], state.rounds + places)
         products = state.model.products(coupling, X)
         learned, ahead = slice(span.first, span.last), slice(span.first + span.delay, n)
         learn_course(

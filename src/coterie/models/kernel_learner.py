@@ -155,12 +155,12 @@ class KernelLearner(BoundLearner):
     def _moves(self, n: int) -> Turns:
         return Turns(np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n, bool), np.full(n, -1, np.int64))
 
-    def _learn(self, state: State, run: Batch, y: Margins, moves: Turns) -> None:
+    def _learn(self, state: State, batch: Batch, y: Margins, moves: Turns) -> None:
         first, m = 0, len(y)
-        values = BlockValues(self.hypothesis, self._points(state, run.rows), weights_of(run.rows), state.dense)
+        values = BlockValues(self.hypothesis, self._points(state, batch.rows), weights_of(batch.rows), state.dense)
         while first < m:
-            span = Span(first, min(first + values.most, m), len(run.tasks) - m)
-            first = self._learn_span(state, run.tasks, y, span, moves, values)
+            span = Span(first, min(first + values.most, m), len(batch.tasks) - m)
+            first = self._learn_span(state, batch.tasks, y, span, moves, values)
 
     def _learn_span(self, state: State, codes: Codes, y: Margins, span: Span, turns: Turns, values: BlockValues) -> int:
         """Learn the records of a span until memory is full; return the index of the first unlearned record."""

@@ -84,9 +84,9 @@ class RelationLearner(BaseLearner):
         """Raise ValueError, naming the first, for new tasks that the relation does not know."""
         self.adapter.refuse(state, tasks)
 
-    def predict(self, state: State, run: Batch) -> Predictions:
+    def predict(self, state: State, batch: Batch) -> Predictions:
         """Return the predictions of a batch without changing the state."""
-        return Predictions(score_known_and_unseen(run, partial(self.score, state), partial(self.score_unseen, state)))
+        return Predictions(score_known_and_unseen(batch, partial(self.score, state), partial(self.score_unseen, state)))
 
     @abstractmethod
     def score(self, state: State, rows: AnyRows, codes: Codes) -> Margins:
@@ -152,19 +152,19 @@ class CompiledLearner(BaseLearner):
         """Allocate the weights that a record of task i with this many entries needs."""
 
     def learn_compiled(
-        self, state: LearnerState, run: Batch, y: Any, arrivals: Arrivals = NO_ARRIVALS, rule: Tree | None = None
+        self, state: LearnerState, batch: Batch, y: Any, arrivals: Arrivals = NO_ARRIVALS, rule: Tree | None = None
     ) -> Moves:
         """Predict and learn a batch in the compiled loop; if a record raises an error, those before it stay learned."""
-        n, m, learned = len(run.tasks), len(y), 0
+        n, m, learned = len(batch.tasks), len(y), 0
         state.calls = None  # prepared calls refer to the old tables and would keep them in memory
-        moves, strategy = Moves(*np.zeros((3, n))), run.query_strategy
+        moves, strategy = Moves(*np.zeros((3, n))), batch.query_strategy
         rule = self.compiled_rule if rule is None else rule
         try:
             while learned < m:
-                records = run.rows, run.tasks, y
+                records = batch.rows, batch.tasks, y
                 learned = learn(state.model, rule, *records, learned, m, n - m, moves, strategy, arrivals)
                 if learned < m:
-                    self.make_room(state, int(run.tasks[learned]), count_entries(run.rows, learned))
+                    self.make_room(state, int(batch.tasks[learned]), count_entries(batch.rows, learned))
         finally:
             state.rounds += learned
         return moves
@@ -289,7 +289,7 @@ class LinearLearner(CompiledLearner, RelationLearner):
         predict(model, rows, np.arange(len(tasks)), 0, len(tasks), margins)
         return margins
 
-    def learn(self, state: State, run: Batch, y: NDArray[np.float64]) -> UpdateResult:
+    def learn(self, state: State, batch: Batch, y: NDArray[np.float64]) -> UpdateResult:
         """Predict and learn a batch in the compiled loop; labels are delayed if y is shorter than the batch.
 
         The result does not depend, to the last bit, on how a stream is split into batches: a new task counts from its
@@ -299,14 +299,14 @@ class LinearLearner(CompiledLearner, RelationLearner):
         try:
             arrivals = state.coming
             if arrivals is not NO_ARRIVALS:
-                arrivals = arrivals_of(state, run.tasks[: len(run.tasks) - m])
-            moves = self.learn_compiled(state, run, y, arrivals)
+                arrivals = arrivals_of(state, batch.tasks[: len(batch.tasks) - m])
+            moves = self.learn_compiled(state, batch, y, arrivals)
         except BaseException:
             count_all(state)  # a known task is counted, whatever stopped learning
             raise
         if self.warns:
             self.warn(state)
-        return result_of(moves, run, m)
+        return result_of(moves, batch, m)
 
     def skip(self, state: State, rounds: int) -> None:
         """Count ``rounds`` rounds without labels; only clocks, such as that of a decay, change."""
@@ -360,22 +360,22 @@ class ConfidenceLearner(LinearLearner):
         super().__init__(hypothesis, relation, rule)
         self.traits = replace(self.traits, has_variances=True, counts_unseen=True)
 
-    def predict(self, state: State, run: Batch) -> Predictions:
+    def predict(self, state: State, batch: Batch) -> Predictions:
         """Return the predictions of a batch without changing the state."""
-        return super().predict(state, run._replace(rows=split_unseen(run.rows, state.features)[0]))
+        return super().predict(state, batch._replace(rows=split_unseen(batch.rows, state.features)[0]))
 
-    def variances(self, state: State, run: Batch) -> Margins:
+    def variances(self, state: State, batch: Batch) -> Margins:
         """Return the variances of the margins of records, at O(nnz · levels) each."""
-        known, unseen = split_unseen(run.rows, state.features)
+        known, unseen = split_unseen(batch.rows, state.features)
 
         def score_unseen(rows: Rows, tasks: Sequence[Hashable]) -> Margins:
             own = np.array([self.relation.own(len(self.relation.path(task))) for task in tasks])
             model = self.adapter.unseen_task_model(state, tasks)
             return _variances(model, rows, np.arange(len(tasks))) + own * rows.squares()
 
-        variances = score_known_and_unseen(run._replace(rows=known), partial(_variances, state.model), score_unseen)
+        variances = score_known_and_unseen(batch._replace(rows=known), partial(_variances, state.model), score_unseen)
         return variances + unseen * score_known_and_unseen(
-            run,
+            batch,
             lambda rows, codes: self.adapter.diagonal(state, codes),
             lambda rows, tasks: self.adapter.unseen(state, tasks, NO_GROUPS)[1],
         )
@@ -387,10 +387,10 @@ def _variances(model: Tree, rows: Rows, codes: Codes) -> Margins:
     return variances
 
 
-def result_of(moves: Tree, run: Batch, m: int, experts: Any = None) -> UpdateResult:
+def result_of(moves: Tree, batch: Batch, m: int, experts: Any = None) -> UpdateResult:
     """Return the result of a batch with m learned records; their earlier predictions replace the present ones."""
     predictions = Predictions(moves.margins, experts)
-    if run.predictions is not None:
-        predictions = predictions.replace_first(run.predictions)
+    if batch.predictions is not None:
+        predictions = predictions.replace_first(batch.predictions)
     support = (moves.stored[:m], moves.evicted[:m]) if hasattr(moves, "stored") else ()
     return UpdateResult(predictions, moves.own[:m], moves.step_sizes[:m], *support)

@@ -172,27 +172,27 @@ class MixedEffectsLearner(CompiledLearner):
 
     # -- rounds -------------------------------------------------------------------------------------------------------
 
-    def predict(self, state: State, run: Batch) -> Predictions:
+    def predict(self, state: State, batch: Batch) -> Predictions:
         """Return the margins of a batch, NaN if the model has stopped."""
-        margins = np.zeros(len(run.tasks))
-        predict(state.model.lent(), run.rows, run.tasks, 0, len(margins), margins)
+        margins = np.zeros(len(batch.tasks))
+        predict(state.model.lent(), batch.rows, batch.tasks, 0, len(margins), margins)
         return Predictions(margins)
 
-    def learn(self, state: State, run: Batch, y: Floats) -> UpdateResult:
+    def learn(self, state: State, batch: Batch, y: Floats) -> UpdateResult:
         """Predict and learn records; see :meth:`coterie.models.contract.BaseLearner.learn`.
 
         A delayed label does not update learned prior variances, because the margin is no longer the predicted one.
         """
-        in_time = run.predictions is None and len(y) == len(run.tasks)
+        in_time = batch.predictions is None and len(y) == len(batch.tasks)
         if in_time or not len(y) or not self.prior.rate:
-            return result_of(self.learn_compiled(state, run, y), run, len(y))
-        return learn_in_pieces(run, y, range(1, len(y) + 1), partial(self._learn_late, state))
+            return result_of(self.learn_compiled(state, batch, y), batch, len(y))
+        return learn_in_pieces(batch, y, range(1, len(y) + 1), partial(self._learn_late, state))
 
-    def _learn_late(self, state: State, run: Batch, y: Floats) -> UpdateResult:
+    def _learn_late(self, state: State, batch: Batch, y: Floats) -> UpdateResult:
         """Learn the first record of a batch, the label of which may be delayed."""
-        predicted = 0.0 if run.predictions is None else run.predictions.margins[0]
-        rule = FilterStep(bool(is_in_time(predicted, self.predict(state, run.cut(0, 1)).margins[0])))
-        return result_of(self.learn_compiled(state, run, y, rule=rule), run, len(y))
+        predicted = 0.0 if batch.predictions is None else batch.predictions.margins[0]
+        rule = FilterStep(bool(is_in_time(predicted, self.predict(state, batch.cut(0, 1)).margins[0])))
+        return result_of(self.learn_compiled(state, batch, y, rule=rule), batch, len(y))
 
     def make_room(self, state: State, i: int = 0, entries: int = 0) -> None:
         """Enlarge the arrays for all features seen so far."""
@@ -206,18 +206,18 @@ class MixedEffectsLearner(CompiledLearner):
         """Return compiled functions for single records; None if their new features could exceed the limit."""
         return None if self.too_wide and state.features >= LIMIT else super().fast_calls(state)
 
-    def variances(self, state: State, run: Batch) -> Margins:
+    def variances(self, state: State, batch: Batch) -> Margins:
         """Return the variance of each record's margin before shrinkage; 0 if the model has stopped."""
-        variances = np.zeros(len(run.tasks))
-        margin_variances(state.model.lent(), run.rows, run.tasks, variances)
+        variances = np.zeros(len(batch.tasks))
+        margin_variances(state.model.lent(), batch.rows, batch.tasks, variances)
         return variances
 
-    def intervals(self, state: State, run: Batch, level: float) -> tuple[Margins, Floats]:
+    def intervals(self, state: State, batch: Batch, level: float) -> tuple[Margins, Floats]:
         """Return margins, and Student's t prediction intervals of labels of weight 1, shape (n, 2)."""
         from scipy.special import stdtrit
 
-        margins, (squares, count) = self.predict(state, run).margins, state.model.noise
-        spreads = np.sqrt(squares / count * (1.0 + self.variances(state, run)))
+        margins, (squares, count) = self.predict(state, batch).margins, state.model.noise
+        spreads = np.sqrt(squares / count * (1.0 + self.variances(state, batch)))
         reach = stdtrit(count, 0.5 * (1.0 + level)) * spreads
         return margins, np.column_stack([margins - reach, margins + reach])
 
@@ -236,14 +236,14 @@ class MixedEffectsLearner(CompiledLearner):
             return np.zeros(state.known)
         return np.asarray(state.model.coefficients(np.arange(state.known))[:, 0])
 
-    def linear_part(self, state: State, run: Batch, record: Rows | None = None) -> Margins:
+    def linear_part(self, state: State, batch: Batch, record: Rows | None = None) -> Margins:
         """Return the margins of records as weighted sums, with the shrinkage factor of ``record``."""
-        model, n = state.model, len(run.tasks)
+        model, n = state.model, len(batch.tasks)
         if model.has_left:
             return np.full(n, np.nan)
-        tasks, places = np.unique(run.tasks, return_inverse=True)
+        tasks, places = np.unique(batch.tasks, return_inverse=True)
         coefficients, columns = model.coefficients(tasks), model.columns
-        rows = run.rows.to_csr()
+        rows = batch.rows.to_csr()
         positions = np.full(max(state.features, rows.width) + 1, len(columns))
         positions[columns[1:]] = np.arange(1, len(columns))
         owners = np.repeat(np.arange(n), np.diff(rows.starts))
@@ -255,7 +255,7 @@ class MixedEffectsLearner(CompiledLearner):
             return np.asarray(constants + margins)
         whole = record.to_csr()
         constant = float(whole.values[whole.features == columns[0]].sum()) or 1.0
-        variance = self.variances(state, Batch(record, run.tasks[:1]))[0] if self.logistic else 0.0
+        variance = self.variances(state, Batch(record, batch.tasks[:1]))[0] if self.logistic else 0.0
         return np.asarray((constants + margins / constant) / np.sqrt(1.0 + np.pi / 8.0 * variance))
 
     def share(self, state: State) -> Floats:
@@ -355,21 +355,21 @@ class SuccessionLearner(MemberLearner):
 
     # -- rounds -------------------------------------------------------------------------------------------------------
 
-    def predict(self, state: MembersState, run: Batch) -> Predictions:
+    def predict(self, state: MembersState, batch: Batch) -> Predictions:
         """Return the predictions of a batch without changing the state."""
-        return self._combine(self.predict_members(state, run))
+        return self._combine(self.predict_members(state, batch))
 
     @staticmethod
     def _combine(members: Sequence[Predictions]) -> Predictions:
         first, successor = (member.margins for member in members)
         return Predictions(np.where(np.isnan(first), successor, first), None, tuple(map(without_nan, members)))
 
-    def learn(self, state: MembersState, run: Batch, y: Floats) -> UpdateResult:
+    def learn(self, state: MembersState, batch: Batch, y: Floats) -> UpdateResult:
         """Predict and learn records; see :meth:`coterie.models.contract.BaseLearner.learn`."""
-        first, successor = self.learn_members(state, run, [y, y])
+        first, successor = self.learn_members(state, batch, [y, y])
         state.rounds += len(y)
         own = np.where(np.isnan(first.own), successor.own, first.own)
-        predictions = self._combine([first.predictions, successor.predictions]).replace_first(run.predictions)
+        predictions = self._combine([first.predictions, successor.predictions]).replace_first(batch.predictions)
         return UpdateResult(predictions, own, np.maximum(first.steps, successor.steps))
 
     def predict_one(self, state: MembersState, rows: Csr, i: int) -> float:
@@ -382,11 +382,11 @@ class SuccessionLearner(MemberLearner):
         """Learn one record in both learners."""
         self.learn_one_in_members(state, rows, i, y)
 
-    def variances(self, state: MembersState, run: Batch) -> Floats:
+    def variances(self, state: MembersState, batch: Batch) -> Floats:
         """Raise AttributeError: the successor has no variances."""
         raise AttributeError("a model with many_features='gradient' has no variances; use many_features='raise'")
 
-    def intervals(self, state: MembersState, run: Batch, level: float) -> tuple[Margins, Floats]:
+    def intervals(self, state: MembersState, batch: Batch, level: float) -> tuple[Margins, Floats]:
         """Raise AttributeError: the successor has no intervals."""
         raise AttributeError("a model with many_features='gradient' has no intervals; use many_features='raise'")
 
@@ -397,9 +397,9 @@ class SuccessionLearner(MemberLearner):
         learner, inner = successor if first[0].has_left(first[1]) else first
         return np.asarray(getattr(learner, method)(inner, *arguments))
 
-    def linear_part(self, state: MembersState, run: Batch, record: AnyRows | None = None) -> Margins:
+    def linear_part(self, state: MembersState, batch: Batch, record: AnyRows | None = None) -> Margins:
         """Return the linear part of margins of the model in use."""
-        return self._ask_active("linear_part", state, run, record)
+        return self._ask_active("linear_part", state, batch, record)
 
     def weights(self, state: MembersState) -> Floats:
         """Return the weights of the model in use, shape (n_tasks, n_features)."""

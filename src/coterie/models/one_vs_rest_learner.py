@@ -94,11 +94,11 @@ class OneVsRestLearner(MetaLearner):
         """Return the initial state."""
         return ClassesState([self.learner.init(tasks, size, length)], tasks)
 
-    def predict(self, state: ClassesState, run: Batch) -> Predictions:
+    def predict(self, state: ClassesState, batch: Batch) -> Predictions:
         """Predict records with the learners of all classes and the spare learner."""
-        return _combine(self.predict_members(state, run), len(run.tasks))
+        return _combine(self.predict_members(state, batch), len(batch.tasks))
 
-    def learn(self, state: ClassesState, run: Batch, y: NDArray[np.bool_]) -> UpdateResult:
+    def learn(self, state: ClassesState, batch: Batch, y: NDArray[np.bool_]) -> UpdateResult:
         """Predict and learn records one after the other.
 
         ``y`` of shape (m, classes) has the class indicators of each record; new classes may be added.
@@ -106,11 +106,11 @@ class OneVsRestLearner(MetaLearner):
         self._add_classes(state, y.shape[1])
         # one against all; a class to come has seen negatives only, as the spare learner has
         signs = [*np.where(y, 1.0, -1.0).T, np.full(len(y), -1.0)]  # all labels of the spare learner are negative
-        updates = self.learn_members(state, run, list(map(np.ascontiguousarray, signs)))
+        updates = self.learn_members(state, batch, list(map(np.ascontiguousarray, signs)))
         own = _columns([update.own for update in updates[:-1]], len(y))
         # the record counts as an update if any class moved
         steps = np.max([update.steps for update in updates], axis=0)
-        return UpdateResult(_combine([update.predictions for update in updates], len(run.tasks)), own, steps)
+        return UpdateResult(_combine([update.predictions for update in updates], len(batch.tasks)), own, steps)
 
     def predict_one(self, state: ClassesState, rows: AnyRows, i: int) -> Margins:
         """Return the margins of one record of the known task number i, one per class."""
@@ -128,9 +128,9 @@ class OneVsRestLearner(MetaLearner):
         while len(state.all) <= classes:
             state.all.append(copy.deepcopy(state.all[-1], {id(state.tasks): state.tasks}))
 
-    def linear_part(self, state: ClassesState, run: Batch, record: AnyRows | None = None) -> Margins:
+    def linear_part(self, state: ClassesState, batch: Batch, record: AnyRows | None = None) -> Margins:
         """Return the linear part of margins for each class."""
-        return _columns([self.learner.linear_part(inner, run, record) for inner in state.members], len(run.tasks))
+        return _columns([self.learner.linear_part(inner, batch, record) for inner in state.members], len(batch.tasks))
 
     def weights(self, state: ClassesState) -> Weights:
         """Return the weights, shape (classes, tasks, features)."""

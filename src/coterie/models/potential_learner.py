@@ -70,9 +70,9 @@ class PotentialLearner(BoundLearner):
         for t, i in enumerate(codes.tolist()):
             margins[t] = model.margin(i, rows, t)
 
-    def _learn(self, state: State, run: Batch, y: Margins, moves: Moves) -> None:
-        model, rows, n, delay = state.model, run.rows, len(run.tasks), len(run.tasks) - len(y)
-        weights, task = weights_of(rows), run.tasks.tolist()
+    def _learn(self, state: State, batch: Batch, y: Margins, moves: Moves) -> None:
+        model, rows, n, delay = state.model, batch.rows, len(batch.tasks), len(batch.tasks) - len(y)
+        weights, task = weights_of(rows), batch.tasks.tolist()
         for t in range(len(y)):
             moves.own[t] = model.margin(task[t], rows, t)
             if t + delay < n:

@@ -98,25 +98,25 @@ class RegressionLearner(MemberLearner):
 
     # -- learning -------------------------------------------------------------------------------------------------
 
-    def learn(self, state: RegressionState, run: Batch, y: Floats) -> UpdateResult:
+    def learn(self, state: RegressionState, batch: Batch, y: Floats) -> UpdateResult:
         """Predict and learn a batch; the stacker learns from members' predictions made before the label."""
-        n, m = len(run.tasks), len(y)
-        updates = self.learn_members(state, run, [y] * len(self.learners))
+        n, m = len(batch.tasks), len(y)
+        updates = self.learn_members(state, batch, [y] * len(self.learners))
         foreseen = np.array([update.predictions.margins for update in updates])
         now = np.array([update.own for update in updates])
         # delayed labels: members' losses are those of their earlier predictions, not of present margins
-        late = n > m or run.n_predicted > 0
+        late = n > m or batch.n_predicted > 0
         experts = np.zeros((len(self.learners) + 2, n if late else 0))
-        if run.predictions is not None:
-            experts[:, : run.n_predicted] = run.predictions.experts
-        margins, own, weights = np.zeros(n), np.zeros(m), weights_of(run.rows)
-        options = weights, run.tasks, y, experts, run.n_predicted, m, margins, own
+        if batch.predictions is not None:
+            experts[:, : batch.n_predicted] = batch.predictions.experts
+        margins, own, weights = np.zeros(n), np.zeros(m), weights_of(batch.rows)
+        options = weights, batch.tasks, y, experts, batch.n_predicted, m, margins, own
         stacking.learn(state.model, foreseen, now, *options)
         state.rounds += m
         members = tuple(without_nan(update.predictions) for update in updates)
         steps = np.max([update.steps for update in updates], axis=0)
         predictions = Predictions(margins, experts if late else None, members)
-        return UpdateResult(predictions.replace_first(run.predictions), own, steps)
+        return UpdateResult(predictions.replace_first(batch.predictions), own, steps)
 
     def predict_one(self, state: RegressionState, rows: Csr, i: int) -> float:
         """Return the prediction for one record of the known task number i."""
@@ -134,14 +134,14 @@ class RegressionLearner(MemberLearner):
 
     # -- predicting -----------------------------------------------------------------------------------------------
 
-    def predict(self, state: RegressionState, run: Batch) -> Predictions:
+    def predict(self, state: RegressionState, batch: Batch) -> Predictions:
         """Return the predictions of a batch without changing the state."""
-        return self._predict_with_spread(state, run)[0]
+        return self._predict_with_spread(state, batch)[0]
 
-    def _predict_with_spread(self, state: RegressionState, run: Batch) -> tuple[Predictions, Floats]:
+    def _predict_with_spread(self, state: RegressionState, batch: Batch) -> tuple[Predictions, Floats]:
         """Return the predictions of a batch, and the standard deviations of their residuals."""
-        members = self.predict_members(state, run)
-        experts, spreads = self._stack(state.model, run.tasks, [member.margins for member in members])
+        members = self.predict_members(state, batch)
+        experts, spreads = self._stack(state.model, batch.tasks, [member.margins for member in members])
         return Predictions(experts[-2], experts, tuple(map(without_nan, members))), spreads
 
     @staticmethod
@@ -150,16 +150,16 @@ class RegressionLearner(MemberLearner):
         stacking.predict(model, np.array(margins), tasks, experts, spreads)
         return experts, spreads
 
-    def linear_part(self, state: RegressionState, run: Batch, record: AnyRows | None = None) -> Margins:
+    def linear_part(self, state: RegressionState, batch: Batch, record: AnyRows | None = None) -> Margins:
         """Return the linear part of predictions, with members' predictions not clipped to the range of labels."""
         # predictions are linear in features only without the limits
         free = state.model._replace(extremes=np.array([-np.inf, np.inf]))
-        margins = [learner.linear_part(inner, run, record) for learner, inner in self.pairs(state)]
-        return np.asarray(self._stack(free, run.tasks, margins)[0][-2])
+        margins = [learner.linear_part(inner, batch, record) for learner, inner in self.pairs(state)]
+        return np.asarray(self._stack(free, batch.tasks, margins)[0][-2])
 
-    def intervals(self, state: RegressionState, run: Batch, level: float) -> tuple[Margins, Floats]:
+    def intervals(self, state: RegressionState, batch: Batch, level: float) -> tuple[Margins, Floats]:
         """Return predictions, and prediction intervals that contain labels with probability ``level``, shape (n, 2)."""
-        predictions, spreads = self._predict_with_spread(state, run)
+        predictions, spreads = self._predict_with_spread(state, batch)
         ends, ages = self.quantiles(state, np.array([0.5 - level / 2, 0.5 + level / 2])), predictions.experts[-1]
         return predictions.margins, predictions.margins[:, None] + spreads[:, None] * ends[ages.astype(np.int64)]
 

@@ -116,16 +116,16 @@ class SecondOrderLearner(BoundLearner):
         forms: tuple[Literal["dual", "primal"], ...] = ("dual", "primal") if self.hypothesis.linear else ("dual",)
         return [replace(self.hypothesis, solver=solver).start(sharing, 1, dense) for solver in forms]
 
-    def linear_part(self, state: State, run: Batch, record: AnyRows | None = None) -> Margins:
+    def linear_part(self, state: State, batch: Batch, record: AnyRows | None = None) -> Margins:
         """Return the means of the margins, which are linear in the features for a linear kernel."""
         if not self.hypothesis.linear:
-            return np.zeros(len(run.tasks))
-        return self.decide(state, run)
+            return np.zeros(len(batch.tasks))
+        return self.decide(state, batch)
 
-    def decide(self, state: State, run: Batch) -> Margins:
+    def decide(self, state: State, batch: Batch) -> Margins:
         """Return the means of margins, without variances: they have the correct sign, but not the correct size."""
         return score_known_and_unseen(
-            run,
+            batch,
             lambda rows, codes: self.moments(state, rows, codes, with_variances=False)[0],
             lambda rows, tasks: self.moments_unseen(state, rows, tasks, with_variances=False)[0],
         )
@@ -161,10 +161,10 @@ class SecondOrderLearner(BoundLearner):
         f, q = state.model.predict_unseen(self.hypothesis.kernel, X, pairs, with_variances)
         return f, q
 
-    def variances(self, state: State, run: Batch) -> Margins:
+    def variances(self, state: State, batch: Batch) -> Margins:
         """Return the variances of the margins of records, at least 0."""
         variances = score_known_and_unseen(
-            run,
+            batch,
             lambda rows, codes: self.moments(state, rows, codes)[1],
             lambda rows, tasks: self.moments_unseen(state, rows, tasks)[1],
         )
@@ -191,17 +191,17 @@ class SecondOrderLearner(BoundLearner):
 
     # -- learning -----------------------------------------------------------------------------------------------------
 
-    def _learn(self, state: State, run: Batch, y: Margins, moves: Moves) -> None:
-        for span in spans(len(run.tasks), len(y)):
-            self._learn_span(state, run, y[span.first : span.last], span, moves)
+    def _learn(self, state: State, batch: Batch, y: Margins, moves: Moves) -> None:
+        for span in spans(len(batch.tasks), len(y)):
+            self._learn_span(state, batch, y[span.first : span.last], span, moves)
 
-    def _learn_span(self, state: State, run: Batch, y: Margins, span: Span, moves: Moves) -> None:
-        places = span.places(len(run.tasks))
-        codes = run.tasks[places]
-        X = self._points(state, run.rows.take(places), state.rounds + span.first)
+    def _learn_span(self, state: State, batch: Batch, y: Margins, span: Span, moves: Moves) -> None:
+        places = span.places(len(batch.tasks))
+        codes = batch.tasks[places]
+        X = self._points(state, batch.rows.take(places), state.rounds + span.first)
         X = X._replace(rounds=state.rounds + places)
         forecast = state.model.forecast(self.hypothesis.kernel, X, codes, self._shares(state))
-        noise, weights = self._noise(X), weights_of(run.rows)[places]
+        noise, weights = self._noise(X), weights_of(batch.rows)[places]
         rule = self.rule
         course = Course(
             # the loop updates f and Q of the block's later records in place; the forecast is still needed to absorb
@@ -214,7 +214,7 @@ class SecondOrderLearner(BoundLearner):
             rule.strict,
             rule.shrunk,
         )
-        ahead, learned = slice(span.first + span.delay, len(run.tasks)), slice(span.first, span.last)
+        ahead, learned = slice(span.first + span.delay, len(batch.tasks)), slice(span.first, span.last)
         learn_course(course, len(span), span.delay, moves.margins[ahead], moves.own[learned], moves.step_sizes[learned])
         # a label that was predicted to the last bit makes ridge regression surer, too
         moved = np.flatnonzero(weights[: len(span)] > 0 if self.every else moves.step_sizes[learned] > 0)

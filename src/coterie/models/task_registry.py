@@ -212,7 +212,7 @@ class TaskRegistry:
             check_no_collisions(list(dict.fromkeys(unseen)), self.tasks.numbers)
         return Batch(rows, codes, unseen)
 
-    def learn(self, run: Batch, y: Any, new: Sequence[Hashable] = ()) -> UpdateResult:
+    def learn(self, batch: Batch, y: Any, new: Sequence[Hashable] = ()) -> UpdateResult:
         """Predict and learn a batch, in parts if a new task or feature changes the weights of other tasks.
 
         Parameters
@@ -224,7 +224,7 @@ class TaskRegistry:
             :meth:`coterie.tasks.index.Index.number`.
         """
         traits, learn = self.learner.traits, partial(self.learner.learn, self.state)
-        asked_singly = run.query_strategy is not QUERY_ALL and not traits.asks
+        asked_singly = batch.query_strategy is not QUERY_ALL and not traits.asks
         if asked_singly:
             learn = partial(learn_one_by_one, self.learner, self.state)
         # a new task may change predictions of others, and must not do so before its first record
@@ -232,10 +232,10 @@ class TaskRegistry:
         if not (cuts or traits.feature_changes_all):
             if len(new):
                 self.register(new, InputShape(self.state.features), counted=False)
-            return learn(run, y)
-        widths = widths_of(run.rows) if traits.feature_changes_all else None
-        known, delay = len(self.tasks), len(run.tasks) - len(y)
-        arrivals = find_arrivals(run.tasks, known, delay, widths, self.state.features)
+            return learn(batch, y)
+        widths = widths_of(batch.rows) if traits.feature_changes_all else None
+        known, delay = len(self.tasks), len(batch.tasks) - len(y)
+        arrivals = find_arrivals(batch.tasks, known, delay, widths, self.state.features)
         rest = iter(arrivals)
 
         def register_next() -> None:
@@ -251,9 +251,9 @@ class TaskRegistry:
         if arrivals and arrivals[0].round == 0:
             register_next()
         ends = [*(arrival.round for arrival in arrivals if arrival.round > 0), len(y)]
-        return learn_in_pieces(run, y, ends, learn_next)
+        return learn_in_pieces(batch, y, ends, learn_next)
 
-    def learn_bounded(self, run: Batch, y: Any, tasks: Array, size: InputShape) -> UpdateResult:
+    def learn_bounded(self, batch: Batch, y: Any, tasks: Array, size: InputShape) -> UpdateResult:
         """Learn as :meth:`learn` does under ``max_tasks``: a new task replaces the least recently seen one."""
         recency, most = cast(Recency, self.recency), int(self.max_tasks or 0)
         distinct, places = distinct_labels(tasks)
@@ -263,7 +263,7 @@ class TaskRegistry:
         for piece in turnover.pieces(len(self.tasks)):
             self._turn_over([distinct[place] for place in piece.coming], piece.leaving, size)
             codes = turnover.numbers[places[piece.first : piece.last]]
-            part = run.cut(piece.first, piece.last)._replace(tasks=codes)
+            part = batch.cut(piece.first, piece.last)._replace(tasks=codes)
             updates.append(self.learn(part, y[piece.first : piece.last]))
             recency.see(codes)
         return updates[0] if len(updates) == 1 else concatenate_updates(updates)

@@ -32,12 +32,15 @@ _STREAM_MAGIC = b"\xff\xff\xff\xff"
 
 
 def _rows_at_once(block_rows: int, columns: int) -> int:
-    """Return the number of rows per chunk, reduced for tables with many columns."""
+    """Return the number of rows to read per chunk: ``block_rows``, or fewer for tables with many columns."""
     return max(1, min(block_rows, _BLOCK_BYTES // (8 * max(columns, 1))))
 
 
 def _cut(batch: pa.RecordBatch, before: int, block_rows: int, unchanged: Sequence[str]) -> Iterator[TableChunk]:
-    """Validate a batch and split it into chunks with the row numbers of the file; raise InputError for invalid data."""
+    """Validate a batch and split it into chunks of at most ``block_rows`` rows.
+
+    ``before`` is the number of rows of the file before it, and ``unchanged`` names the columns to return as they are.
+    """
     batch.validate(full=True)
     block_rows = _rows_of_length(sum(map(_longest_shared, batch.columns)), block_rows)
     for first in range(0, batch.num_rows, block_rows):
@@ -47,7 +50,7 @@ def _cut(batch: pa.RecordBatch, before: int, block_rows: int, unchanged: Sequenc
 
 
 def _rows_of_length(longest: int, most: int) -> int:
-    """Return the number of rows per chunk, at most ``most``, if a row may have ``longest`` bytes of text."""
+    """Return the number of rows per chunk: ``most``, or fewer if a row may have ``longest`` bytes of text."""
     return max(1, min(most, _BLOCK_BYTES // max(longest, 1)))
 
 
@@ -67,7 +70,7 @@ def _longest_shared(column: pa.Array) -> int:
 
 
 def _longest_text(texts: pa.Array) -> int:
-    """Return the bytes of the longest text; 0 if there is none."""
+    """Return the length in bytes of the longest text of a column; 0 for an empty column."""
     return pc.max(pc.binary_length(texts)).as_py() or 0
 
 
@@ -103,7 +106,9 @@ class ParquetTable:
                 self._source.advance(row / max(metadata.num_rows, 1))
 
     def _rows_of_group(self, group: int, wanted: Sequence[str], most: int) -> int:
-        """Return the number of rows per chunk of a row group, reduced if its dictionary-encoded strings are long.
+        """Return the number of rows to read per chunk of a row group, at most ``most``.
+
+        It is smaller if dictionary-encoded strings are long.
 
         The first row decides. The metadata of a column would decide as well, but a damaged file whose statistics
         contradict its schema would crash the process.
@@ -126,7 +131,7 @@ class ParquetTable:
 
 
 def _first_row(file: parquet.ParquetFile, group: int, name: str) -> list[pa.Array]:
-    """Return the first row of a column in a row group as an array, which is empty if the group is."""
+    """Return the first row of column ``name`` in a row group of a Parquet file; an empty list for an empty group."""
     first = next(file.iter_batches(1, [group], columns=[name], use_threads=False), None)
     return [] if first is None else first.columns
 

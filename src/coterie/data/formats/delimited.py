@@ -48,7 +48,7 @@ def sniff_delimiter(header: bytes) -> str:
 
 
 class _Splitter:
-    """Split text into CSV records; the delimiter is detected in the first piece of text."""
+    """Splits CSV text into complete records; the delimiter is detected in the first piece of text."""
 
     def __init__(self, delimiter: str | None) -> None:
         self.delimiter = delimiter or ""
@@ -94,7 +94,7 @@ class CsvTable:
         return pacsv.ParseOptions(delimiter=self._split.delimiter, newlines_in_values=True)
 
     def _regular(self, records: TextRecords) -> TextRecords:
-        """Drop records that have more or fewer fields than the header, and report them."""
+        """Return the records that have as many fields as the header; report the others as errors."""
         good = records.fields == len(self.names)
         if good.all():
             return records
@@ -115,7 +115,10 @@ class CsvTable:
         )
 
     def _parse(self, records: TextRecords, wanted: pacsv.ConvertOptions) -> pa.RecordBatch:
-        """Parse the wanted columns with pyarrow; raise ``pyarrow.ArrowInvalid`` for text in a numeric column."""
+        """Parse the wanted columns of records with pyarrow.
+
+        Raise ``pyarrow.ArrowInvalid`` for text in a numeric column.
+        """
         data = records.span()
         table = pacsv.read_csv(
             pa.BufferReader(data + b"\n"),
@@ -166,7 +169,7 @@ class CsvTable:
     def _parse_doubtful(
         self, records: TextRecords, types: Mapping[str, pa.DataType], unchanged: Mapping[str, Array]
     ) -> TableChunk:
-        """Parse numeric columns value by value, and report each value that is not a number."""
+        """Parse numeric columns value by value after pyarrow failed, and report each value that is not a number."""
         batch = self._parse(records, self._types(dict.fromkeys(types, pa.string())))
         columns, faults = [], list[Fault]()
         for name, kind in types.items():

@@ -39,7 +39,7 @@ _TOO_LONG = 10**_DIGITS
 
 
 class _Type(NamedTuple):
-    """The type of a column's values: Arrow type, kind of feature, name in messages, and msgspec type."""
+    """How the values of a JSON key are read: as Arrow type, kind of feature, name in messages, and msgspec type."""
 
     arrow: pa.DataType | None
     kind: str
@@ -57,7 +57,7 @@ _TYPES = {
 
 
 def _type_of(value: object) -> str:
-    """Return the name of a JSON value's type; ``"other"`` for objects, mixed lists and numbers with too many digits."""
+    """Return the type name of a JSON value: "other" for objects, mixed lists and numbers with too many digits."""
     name = type(value).__name__
     if name in ("int", "float"):
         return "number" if name == "float" or abs(value) < _TOO_LONG else "other"  # type: ignore[arg-type]
@@ -67,7 +67,7 @@ def _type_of(value: object) -> str:
 
 
 def _decode(line: bytes) -> Json | str:
-    """Decode one line to its object, or to an error message."""
+    """Decode one line of a JSON Lines file; return the object, or an error message as text."""
     try:
         value = msgspec.json.decode(line)
     except (msgspec.DecodeError, RecursionError) as error:
@@ -104,7 +104,7 @@ class JsonTable:
         return {name: (kinds.get(kind), reasons.get(kind, "")) for name, kind in self._first_types.items()}
 
     def _type_for(self, name: str, use: str) -> str:
-        """Return the type of a column: the type for this ``use``, or that of its first values."""
+        """Return the type by which a column is read: that of ``use`` if it is fixed, else that of its first values."""
         if use in ("numeric", "items", "text", "date"):
             return {"numeric": "float", "items": "list", "text": "str", "date": "str"}[use]
         first = self._first_types.get(name, "null")
@@ -126,7 +126,10 @@ class JsonTable:
     def _parse_lines(
         self, records: TextRecords, types: Mapping[str, str], marked: Collection[str], unchanged: Sequence[str]
     ) -> TableChunk:
-        """Decode line by line; report invalid lines and leave them out."""
+        """Decode records line by line with ``types`` of the columns; report invalid lines and leave them out.
+
+        ``marked`` names the columns in which null is a missing value and an absent key is not.
+        """
         decoded = [_decode(records.record(row)) for row in range(len(records))]
         objects = [value for value in decoded if isinstance(value, dict)]
         numbers = [name for name, kind in types.items() if kind == "number"]
@@ -148,7 +151,7 @@ class JsonTable:
 
 
 def _find_types(records: TextRecords) -> dict[str, str]:
-    """Return the most frequent type of each key's values; "date" if more than half of its strings are dates."""
+    """Return the most frequent type of the values of each key in the first records; "date" for mostly dates."""
     types: dict[str, Counter[str]] = {}
     for row in range(len(records)):
         decoded = _decode(records.record(row))
@@ -171,7 +174,10 @@ def _is_large(value: object) -> bool:
 
 
 def _check(row: int, value: Json | str, types: Mapping[str, str], whole: Collection[str] = ()) -> Iterator[Fault]:
-    """Yield the errors of a decoded line; large integers are allowed in the columns ``whole`` (labels and tasks)."""
+    """Yield the errors of one decoded line, which is row ``row``.
+
+    Integers too large for float64 are allowed in the columns ``whole`` (labels and tasks).
+    """
     if isinstance(value, str):
         yield Fault(row, None, value)
         return
@@ -189,7 +195,10 @@ def _check(row: int, value: Json | str, types: Mapping[str, str], whole: Collect
 
 
 def _array(values: list[Any], kind: str, marked: bool) -> pa.Array:
-    """Convert values to an Arrow column: null for an absent key; a JSON null is "" if ``marked``, else null."""
+    """Convert the values of a key to an Arrow column: null for an absent key.
+
+    A JSON null becomes "" if ``marked``, else null.
+    """
     if kind in ("float", "number"):
         values = [None if isinstance(value, str) else value for value in values]  # a word for a missing number
     if kind == "float":
@@ -225,7 +234,10 @@ def _exact_numbers(values: list[Any]) -> pa.Array:
 def _column_decoder(
     types: Mapping[str, str], marked: Collection[str]
 ) -> Callable[[TextRecords], pa.RecordBatch | None]:
-    """Return a function that decodes many lines at once, or returns None if a line does not have the expected types."""
+    """Return a function that decodes many lines at once into columns of these types.
+
+    It returns None if a line has other types.
+    """
     attributes = [f"f{i}" for i in range(len(types))]
     fields = [(name, _TYPES[kind].checked | None, UNSET) for name, kind in zip(attributes, types.values(), strict=True)]
     try:

@@ -49,7 +49,7 @@ _MISSING_TASK = "the row has no qid:, which earlier rows have"
 
 
 class Rows(NamedTuple):
-    """Consecutive valid records, with their line numbers, from which a `Block` is made."""
+    """Consecutive valid records of a text file, parsed but not yet encoded as a `Block`."""
 
     records: TextRecords
     entries: HashedFeatures
@@ -61,7 +61,7 @@ class Rows(NamedTuple):
 
 @dataclass
 class RowSchema:
-    """Properties of a stream that its first record determines: are there labels, and are there tasks.
+    """Two properties of a stream, determined by its first record: it has labels, and it has tasks.
 
     If there are labels, rows without one are omitted unless ``label_optional``, as for prediction.
     """
@@ -72,7 +72,7 @@ class RowSchema:
 
 
 class _Parsed(NamedTuple):
-    """Arrays that a parser of svmlight or Vowpal Wabbit text returns."""
+    """The arrays that a compiled parser of svmlight or Vowpal Wabbit text returns."""
 
     entries: HashedFeatures
     label: NDArray[np.float64]
@@ -84,13 +84,13 @@ class _Parsed(NamedTuple):
 
 @dataclass(frozen=True)
 class SvmlightParser:
-    """A parser of svmlight text with 2**bits columns; a task is an integer, or `NO_QUERY` if the row has none."""
+    """A parser of svmlight text with 2**bits columns. A task is an integer, or `NO_QUERY` if the row has none."""
 
     bits: int
     task: str | None = None
 
     def __call__(self, data: NDArray[np.uint8], records: TextRecords) -> _Parsed:
-        """Parse records of the text; the task is the number after ``qid:``."""
+        """Parse the records of a text; the task of a record is the number after ``qid:``."""
         rows = parse_svmlight(data, records.start, records.stop, 1 << self.bits)
         entries = HashedFeatures(np.diff(rows.indptr), rows.indices[: rows.indptr[-1]], rows.values[: rows.indptr[-1]])
         return _Parsed(entries, rows.label, rows.task[:, 0], rows.fault, rows.token)
@@ -109,7 +109,7 @@ class VowpalParser:
     noted: Callable[[int], bool]
 
     def __call__(self, data: NDArray[np.uint8], records: TextRecords) -> _Parsed:
-        """Parse records of the text; tasks are strings."""
+        """Parse the records of a text; tasks are strings."""
         name = as_bytes(encode_key(self.task or ""))
         names = self.names if self.noted(len(records)) else Names(self.bits, enabled=False)
         rows = parse_vowpal(data, records.start, records.stop, name, bit_mask(self.bits), names.table)
@@ -120,7 +120,7 @@ class VowpalParser:
         return _Parsed(entries, rows.label, self._tasks(data, rows.task), rows.fault, rows.token, weight=weight)
 
     def _tasks(self, data: NDArray[np.uint8], place: NDArray[np.int64]) -> Array | None:
-        """Return the task of each row as a string, at its byte range ``place``; equal tasks share one string object."""
+        """Return the tasks of the rows as strings, given the byte range ``place`` of each task in the text."""
         if self.task is None:
             return None
         first, numbers = number_words(data, place)
@@ -139,7 +139,7 @@ def namespaces_in(records: TextRecords) -> list[str]:
 
 
 def read_rows(source: Source, faults: Faults, block_rows: int, parse: RowParser, schema: RowSchema) -> Iterator[Rows]:
-    """Yield the rows of a file in blocks; blank lines and comments are skipped."""
+    """Yield the parsed rows of a file in blocks of ``block_rows``; blank lines and comments are skipped."""
     pieces = text_records(source, split_lines, faults)
     for records in chain.from_iterable(piece.parts(block_rows) for piece in pieces):
         parsed = parse(as_bytes(records.data), records)
@@ -170,7 +170,7 @@ def read_rows(source: Source, faults: Faults, block_rows: int, parse: RowParser,
 
 
 def _parser_faults(parsed: _Parsed, records: TextRecords, parse: RowParser) -> Iterator[Fault]:
-    """Yield a message for each record with an error code from the parser."""
+    """Yield an error message for each record for which the compiled parser returned an error code."""
     for row in np.flatnonzero(parsed.fault > fields.GOOD):
         word, names = shown(records.data[slice(*parsed.token[row])]), namespaces_in(records.pick(slice(row, row + 1)))
         message = _MESSAGES[int(parsed.fault[row])].format(

@@ -113,11 +113,11 @@ class ViewRound(BaseLearner):
     def drop(self, state: LearnerState, dropped: Dropped, tasks: Sequence[Hashable]) -> None:
         """Do nothing: there is a single task, which cannot be dropped."""
 
-    def predict(self, state: LearnerState, run: Batch) -> Predictions:
+    def predict(self, state: LearnerState, batch: Batch) -> Predictions:
         """Return the predictions of a batch without changing the state."""
-        return Predictions(self.score(state, run.rows))
+        return Predictions(self.score(state, batch.rows))
 
-    def learn(self, state: LearnerState, run: Batch, y: Margins) -> UpdateResult:
+    def learn(self, state: LearnerState, batch: Batch, y: Margins) -> UpdateResult:
         """Predict and learn records; see :meth:`coterie.models.contract.BaseLearner.learn`.
 
         Raises
@@ -125,7 +125,7 @@ class ViewRound(BaseLearner):
         ValueError
             If a kernel's values are not finite; nothing is learned.
         """
-        return result_of(self._learn(state, run.rows, y), run, len(y))
+        return result_of(self._learn(state, batch.rows, y), batch, len(y))
 
     def weights(self, state: LearnerState) -> list[NDArray[np.float64]]:
         """Return the current weights, the views' weights one after the other.

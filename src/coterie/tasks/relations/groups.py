@@ -139,7 +139,7 @@ class GroupIndex:
         return levels._replace(paths=paths, own=np.zeros(len(tasks)))
 
     def _different(self, tasks: Sequence[Hashable]) -> Sequence[Hashable]:
-        """Return the tasks whose groups must be looked up: only the first one if all tasks have the same groups."""
+        """Return the tasks with groups to look up: only the first task if all tasks have the same groups."""
         return tasks[:1] if self.relation.alike else tasks
 
     def _number(self, route: tuple[Group, ...]) -> list[int]:

@@ -48,7 +48,7 @@ Start = Literal["unit_trace", "identity"]
 
 
 class TooManyTasksError(ValueError):
-    """Error for more tasks than a learned relation supports, whose matrix has a row and a column per task."""
+    """Error for more tasks than a learned relation supports: its matrix has a row and a column per task."""
 
     def __init__(self, relation: object, n_tasks: int) -> None:
         super().__init__(

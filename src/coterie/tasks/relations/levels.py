@@ -260,7 +260,7 @@ class HalfUpdate(LevelRelation):
 
 
 class _BOrShare(LevelRelation):
-    """Base class of relations with one level of groups, whose strength is given as ``b`` or as ``share``."""
+    """Base class of relations with one level of groups and a strength, given as ``b`` or as ``share``."""
 
     b: float | None
     share: float | None
@@ -513,7 +513,7 @@ class Intercepts:
 
 
 def _inverse(value: float) -> float:
-    """Return 1 / value, or 0 for a penalty weight of zero, whose part of the functions is excluded."""
+    """Return 1 / value, or 0 for a penalty weight of zero, which excludes its part of the functions."""
     return 1.0 / value if value > 0 else 0.0
 
 
