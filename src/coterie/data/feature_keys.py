@@ -142,6 +142,6 @@ def keyed(name: str, kind: str, value: object) -> list[tuple[str, float]]:
 
 
 def refuse_masked(values: object, what: str) -> None:
-    """Raise TypeError for a masked array, whose mask NumPy's functions ignore; ``what`` names it in the message."""
+    """Raise TypeError for a masked array, because NumPy's functions ignore its mask."""
     if isinstance(values, np.ma.MaskedArray):
         raise TypeError(f"{what} is a masked array, whose mask would be ignored; pass its filled() array")

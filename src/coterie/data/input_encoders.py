@@ -203,7 +203,7 @@ class InputEncoder:
         return PlainRecords(words.numbers, *preparation)._replace(reads_unseen=self.reads_unseen)
 
     def snapshot(self) -> Callable[[], None]:
-        """Return a function that restores the current state."""
+        """Return a function that restores the state of this moment."""
         before, words = self.__dict__.copy(), self.vocabulary
         learns = self.preparation if self.encoder is None else self.encoder
         undo_reading, known = None if learns is None else learns.snapshot(), 0 if words is None else len(words)

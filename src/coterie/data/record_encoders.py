@@ -311,7 +311,7 @@ class RecordEncoder:
         return encoder
 
     def snapshot(self) -> Callable[[], None]:
-        """Return a function that restores the current state."""
+        """Return a function that restores the state of this moment."""
         undo_scales, names = self.preparation.restoring(), self.names.mark()
 
         def undo() -> None:

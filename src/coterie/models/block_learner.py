@@ -23,7 +23,7 @@ BLOCK = 128
 
 
 class BlockLearner(RelationLearner):
-    """Base class of learners that update their model once per block of records."""
+    """Base class of learners that update their model once for each block of consecutive records."""
 
     def learn(self, state: State, batch: Batch, y: Margins) -> UpdateResult:
         """Predict and learn records; see :meth:`coterie.models.contract.BaseLearner.learn`.
@@ -46,16 +46,19 @@ class BlockLearner(RelationLearner):
         return state.model.to_saved(state.known)
 
     def _moves(self, n: int) -> Tree:
-        """Allocate the result of n rounds: arrays for predicted margins and updates."""
+        """Allocate the result arrays of n rounds: predicted margins, margins at the update, and step sizes."""
         return Moves(*np.zeros((3, n)))
 
     @abstractmethod
     def _learn(self, state: State, batch: Batch, y: Margins, moves: Tree) -> None:
-        """Learn one record for each label in y; the number of rounds is updated by the caller."""
+        """Learn the first len(y) records of a batch, and write margins and steps to ``moves``.
+
+        The caller updates the number of rounds.
+        """
 
 
 class Span:
-    """The records ``first`` to ``last - 1`` of a batch, and the delay of their labels in rounds."""
+    """A block of records, ``first`` to ``last - 1`` of a batch, and the delay of their labels in rounds."""
 
     __slots__ = ("delay", "first", "last")
 
@@ -63,7 +66,10 @@ class Span:
         self.first, self.last, self.delay = first, last, delay
 
     def places(self, n: int) -> Codes:
-        """Return the indices of the records to learn, followed by those to predict before their delayed labels."""
+        """Return the indices of the records to learn, then of those to predict before delayed labels.
+
+        N is the batch size.
+        """
         learned = np.arange(self.first, self.last)
         if not self.delay:
             return learned
@@ -75,13 +81,13 @@ class Span:
 
 
 def spans(n: int, m: int) -> Iterator[Span]:
-    """Split the first m of n records, which are those with labels, into blocks; yield them as spans."""
+    """Split the first m of n records, those with labels, into blocks; yield each block as a `Span`."""
     for first in range(0, m, BLOCK):
         yield Span(first, min(first + BLOCK, m), n - m)
 
 
 class BoundLearner(BlockLearner):
-    """Base class of block learners that need the relation M as values for pairs of tasks.
+    """Base class of block learners that read the relation's matrix M for pairs of tasks.
 
     Parameters
     ----------
@@ -108,7 +114,7 @@ class BoundLearner(BlockLearner):
         )
 
     def init(self, tasks: Index, size: InputShape, length: int | None = None) -> State:
-        """Return the initial state."""
+        """Return the initial state for these tasks and records of the shape ``size``."""
         own, sharing = self.adapter.begin(tasks, size.features, length)
         model = self._first_model(sharing, size.features, size.dense)
         state = State(model, tasks, own, size.features, size.dense, len(tasks))
@@ -129,7 +135,7 @@ class BoundLearner(BlockLearner):
         state.model = self._resized(state, not np.array_equal(before, after[: len(before)]))
 
     def drop(self, state: State, dropped: Dropped, tasks: Sequence[Hashable]) -> None:
-        """Remove the records of tasks from the model; the tasks with the largest numbers get the free numbers."""
+        """Remove the records of ``tasks`` from the model; the tasks with the largest numbers take the free numbers."""
         empty = self.adapter.drop(state, dropped, tasks)
         state.known = dropped.left
         state.model = self._without(state, dropped, empty)
@@ -139,21 +145,21 @@ class BoundLearner(BlockLearner):
         return mean_share(self.relation_matrix(state))
 
     def matrix(self, state: State) -> NDArray[np.float64]:
-        """Return M = A⁻¹ of all known tasks, as used in updates, shape (K, K)."""
+        """Return the K x K matrix M = A⁻¹ of all known tasks, as used in updates; A is their interaction matrix."""
         tasks = np.arange(state.known)
         return np.asarray(self.adapter.between(state, tasks, tasks))
 
     def _first_model(self, sharing: Tree, features: int, dense: bool) -> Tree:
-        """Return the initial model, for a relation's arrays ``sharing`` and this number of features."""
+        """Return the initial model for this number of features; ``sharing`` has the arrays of the relation."""
         return self.hypothesis.start(sharing, features, dense)
 
     @abstractmethod
     def _resized(self, state: State, changed: bool) -> Tree:
-        """Return the model resized for the state; ``changed`` is True if entries of M between known tasks changed."""
+        """Return the model resized to fit the state; ``changed`` is True if M changed for known tasks."""
 
     @abstractmethod
     def _without(self, state: State, dropped: Dropped, groups: Codes) -> Tree:
-        """Return the model without the rows of dropped tasks and of groups without tasks."""
+        """Return the model without the rows of dropped tasks, and without those of ``groups`` left without tasks."""
 
     def _to_saved(self, state: State) -> Tree:
         return super()._to_saved(state)._replace(sharing=self.adapter.to_saved(state))

@@ -66,11 +66,14 @@ class Predictions(NamedTuple):
         return Predictions.concatenate([earlier, self.cut(len(earlier.margins), len(self.margins))])
 
     def split(self, members: int) -> Sequence[Predictions | None]:
-        """Return the predictions of each ensemble member, None if unknown; a new class gets the spare learner's."""
+        """Return the predictions of each of the ``members``, None if unknown.
+
+        A new class gets those of the spare learner.
+        """
         return [*self.members, *self.members[-1:] * (members - len(self.members))] or [None] * members
 
     def expand_to(self, like: Predictions) -> Predictions:
-        """Pad with zeros to the numbers of classes, experts and members of ``like``."""
+        """Pad the predictions with zeros to the numbers of classes, experts and members that ``like`` has."""
         n, classes = len(self.margins), zip(self.margins.shape[1:], like.margins.shape[1:], strict=True)
         margins = np.pad(self.margins, [(0, 0), *((0, more - fewer) for fewer, more in classes)])
         experts = self.experts
@@ -92,14 +95,14 @@ class Predictions(NamedTuple):
 
 
 def zero_predictions(like: Predictions, n: int) -> Predictions:
-    """Return zeros as the predictions of n records, with the numbers of classes, experts and members of ``like``."""
+    """Return zeros as predictions of n records, with the numbers of classes, experts and members that ``like`` has."""
     experts = None if like.experts is None else np.zeros((len(like.experts), n))
     members = tuple(zero_predictions(member, n) for member in like.members)
     return Predictions(np.zeros((n, *like.margins.shape[1:])), experts, members)
 
 
 def without_nan(predictions: Predictions) -> Predictions:
-    """Replace NaN, which a stopped learner predicts, by 0."""
+    """Replace NaN in predictions by 0; a learner that has stopped predicts NaN."""
     return predictions._replace(margins=np.nan_to_num(predictions.margins))
 
 
@@ -277,7 +280,7 @@ def combine_traits(members: Sequence[Capabilities]) -> Capabilities:
 
 
 class BaseLearner(ABC):
-    """Base class of learners. A learner has only parameters; its state is an argument of every method.
+    """Base class of learners. A learner has parameters only; its state is an argument of every method.
 
     Several states share one index of tasks. A state has room for the first tasks of the index, as many as in its last
     resize. Every state has ``features``, ``rounds`` and ``nbytes``.
@@ -289,11 +292,14 @@ class BaseLearner(ABC):
 
     @abstractmethod
     def init(self, tasks: Index, size: InputShape, length: int | None = None) -> LearnerState:
-        """Return the initial state for ``tasks``; ``length`` is the total number of rounds if known."""
+        """Return the initial state for ``tasks`` and records of the shape ``size``.
+
+        ``length`` is the number of rounds if known.
+        """
 
     @abstractmethod
     def refuse(self, state: LearnerState, tasks: Sequence[Hashable]) -> None:
-        """Raise ValueError, naming the first new task, if the relation does not allow new tasks."""
+        """Raise ValueError, naming the first new task among ``tasks``, if the relation does not allow new tasks."""
 
     @abstractmethod
     def resize(self, state: LearnerState, tasks: int, size: InputShape, counted: bool = True) -> None:
@@ -304,7 +310,12 @@ class BaseLearner(ABC):
 
     @abstractmethod
     def drop(self, state: LearnerState, dropped: Dropped, tasks: Sequence[Hashable]) -> None:
-        """Remove tasks with their own weights; the tasks with the largest numbers get the free numbers."""
+        """Remove ``tasks`` with their own weights; the tasks with the largest numbers take the free numbers.
+
+        ``dropped`` is the plan of these changes of numbers.
+
+        ``dropped`` is the plan of these changes of numbers.
+        """
 
     # -- rounds
 
@@ -313,7 +324,7 @@ class BaseLearner(ABC):
         """Return the predictions of a batch without changing the state."""
 
     def decide(self, state: LearnerState, batch: Batch) -> Margins:
-        """Return margins with correct signs, the sizes of which may be wrong if that is cheaper to compute."""
+        """Return margins of the correct sign. Their sizes may be wrong if that is cheaper to compute."""
         return self.predict(state, batch).margins  # type: ignore[no-any-return]
 
     @abstractmethod
@@ -329,11 +340,11 @@ class BaseLearner(ABC):
         """Count ``rounds`` rounds without labels; only clocks, such as that of a decay, change."""
 
     def predict_one(self, state: LearnerState, rows: AnyRows, i: int) -> Any:
-        """Return the margin (or margins) of one record of the known task number i."""
+        """Return the margin (or margins) of one record, the only one of ``rows``, of the known task number i."""
         return self.predict(state, Batch(rows, np.array([i]))).margins[0]
 
     def learn_one(self, state: LearnerState, rows: AnyRows, i: int, y: Any) -> None:
-        """Learn one record of the known task number i."""
+        """Learn one record, the only one of ``rows``, with label y, of the known task number i."""
         self.learn(state, Batch(rows, np.array([i])), np.asarray(y)[None])
 
     def fast_calls(self, state: LearnerState) -> RecordCalls | None:
@@ -341,11 +352,11 @@ class BaseLearner(ABC):
         return None
 
     def refuse_rows(self, state: LearnerState, rows: AnyRows) -> None:
-        """Raise ValueError for records that cannot be learned."""
+        """Raise ValueError if the learner cannot learn these records."""
         return
 
     def update_query_strategy(self, state: LearnerState, query_probability: Tree) -> None:
-        """Update a query probability that depends on a learned relation."""
+        """Update a query probability, if it depends on a learned relation."""
         return
 
     # -- learned parameters
@@ -378,11 +389,11 @@ class BaseLearner(ABC):
         return np.zeros(len(batch.tasks))
 
     def intervals(self, state: LearnerState, batch: Batch, level: float) -> tuple[Margins, NDArray[np.float64]]:
-        """Return margins and prediction intervals of labels, shape (n, 2), if the learner supports intervals."""
+        """Return margins, and prediction intervals that contain labels with probability ``level``, shape (n, 2)."""
         raise AttributeError("this learner has no intervals")
 
     def has_left(self, state: LearnerState) -> bool:
-        """Return True if the learner has stopped, and predicts NaN, because records have too many features."""
+        """Return True if the learner has stopped because records have too many features; it then predicts NaN."""
         return False
 
     def mixing_arrays(self, state: LearnerState) -> Iterable[Array]:
@@ -413,7 +424,7 @@ class MetaLearner(BaseLearner):
 
     @abstractmethod
     def pairs(self, state: LearnerState) -> Iterable[tuple[BaseLearner, LearnerState]]:
-        """Return pairs of a contained learner and its state."""
+        """Return the contained learners, each with its part of the state."""
 
     def walk(self, state: LearnerState) -> Iterator[tuple[BaseLearner, LearnerState]]:
         """Yield (learner, state) for this learner and, recursively, for the learners that it contains."""
@@ -454,7 +465,7 @@ class MetaLearner(BaseLearner):
         return [learner.predict(inner, batch if learner.traits.counts_unseen else known) for learner, inner in pairs]
 
     def learn_members(self, state: LearnerState, batch: Batch, labels: Sequence[Any]) -> list[UpdateResult]:
-        """Let each contained learner learn its own labels."""
+        """Let each contained learner learn the batch with its own labels."""
         earlier = [None] * len(labels) if batch.predictions is None else batch.predictions.split(len(labels))
         return [
             learner.learn(inner, batch._replace(predictions=predictions), y)
@@ -472,7 +483,7 @@ class SavedMembers(msgspec.Struct):
 
 @dataclass
 class MembersState:
-    """The states of several learners of the same records."""
+    """The states of several learners of the same records, and the index of their tasks."""
 
     members: list[Any]
     tasks: Index
@@ -492,7 +503,7 @@ class MemberLearner(MetaLearner):
     learners: list[Any]
 
     def init(self, tasks: Index, size: InputShape, length: int | None = None) -> LearnerState:
-        """Return the initial state."""
+        """Return the initial state for these tasks and records of the shape ``size``."""
         members = [learner.init(tasks, size, length) for learner in self.learners]
         return MembersState(members, tasks, size.features, len(tasks))
 
@@ -506,7 +517,7 @@ class MemberLearner(MetaLearner):
         state.known, state.features = tasks, max(size.features, state.features)
 
     def drop(self, state: LearnerState, dropped: Dropped, tasks: Sequence[Hashable]) -> None:
-        """Remove tasks with their own weights."""
+        """Remove ``tasks`` with their own weights."""
         super().drop(state, dropped, tasks)
         state.known = dropped.left
 
@@ -547,7 +558,10 @@ class MemberLearner(MetaLearner):
 def score_known_and_unseen(
     batch: Batch, score: Callable[[Any, Codes], Margins], score_unseen: Callable[[Any, Sequence[Hashable]], Margins]
 ) -> Margins:
-    """Return one number per record, from ``score`` for known tasks and ``score_unseen`` for new ones (number -1)."""
+    """Return one number per record, from ``score`` for known tasks and from ``score_unseen`` for new ones.
+
+    New tasks have the number -1 in the batch.
+    """
     if not batch.unseen:
         return score(batch.rows, batch.tasks)
     if len(batch.unseen) == len(batch.tasks):
@@ -577,7 +591,10 @@ def learn_in_pieces(
 
 
 def concatenate_updates(updates: Sequence[UpdateResult]) -> UpdateResult:
-    """Concatenate the results of pieces; the unlearned records at a piece's end are the first ones of the next."""
+    """Concatenate the results of learning a batch in pieces.
+
+    Records without a label at a piece's end begin the next piece.
+    """
     last, predictions = updates[-1], [update.predictions.cut(0, len(update.steps)) for update in updates[:-1]]
     own = Predictions.concatenate([Predictions(update.own) for update in updates]).margins
     stored = evicted = None
@@ -589,7 +606,7 @@ def concatenate_updates(updates: Sequence[UpdateResult]) -> UpdateResult:
 
 
 def learn_one_by_one(learner: BaseLearner, state: LearnerState, batch: Batch, y: Any) -> UpdateResult:
-    """Predict, query and learn record by record, for learners without support for query strategies in ``learn``."""
+    """Predict, query and learn record by record, for learners that do not apply query strategies themselves."""
     n, m, earlier, strategy = len(batch.tasks), len(y), batch.predictions, batch.query_strategy
     plain = batch._replace(query_strategy=QUERY_ALL, predictions=None)
     predictions = [None if earlier is None else earlier.cut(t, t + 1) for t in range(max(n - m, batch.n_predicted))]

@@ -108,13 +108,13 @@ class Member:
     rule: Part
 
     def learner(self) -> LinearLearner:
-        """The learner with these parts; TypeError for parts that cannot be combined."""
+        """The learner with these weights, relation and rule; TypeError if they cannot be combined."""
         return LinearLearner(self.hypothesis, self.relation, self.rule)
 
 
 @dataclass
 class EnsembleState(MembersState):
-    """The members' states, the losses of the experts, and the stacker's state."""
+    """The states of the members, the losses of the experts, and the state of the stacker, which combines them."""
 
     _: KW_ONLY
     losses: Losses
@@ -127,7 +127,7 @@ class EnsembleState(MembersState):
 
 
 class Ensemble(MemberLearner):
-    """A weighted average of learners (experts), with the interface of a learner.
+    """A weighted average of learners, called experts, that is itself a learner.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ class Ensemble(MemberLearner):
     # -- tasks and features -------------------------------------------------------------------------------------------
 
     def init(self, tasks: Index, size: InputShape, length: int | None = None) -> LearnerState:
-        """Return the initial state."""
+        """Return the initial state for these tasks and records of the shape ``size``."""
         losses = Losses(np.zeros(len(self.experts)), np.zeros((len(tasks), len(self.experts))))
         return EnsembleState(**vars(super().init(tasks, size, length)), losses=losses, layer=self._first_layer())
 
@@ -182,7 +182,10 @@ class Ensemble(MemberLearner):
         dropped.move(state.losses.tasks)
 
     def mixing_arrays(self, state: LearnerState) -> Iterable[Array]:
-        """Return the losses and the stacker's arrays, which must see each record only once, before it is learned."""
+        """Return the losses and the arrays of the stacker.
+
+        They must see each record only once, before it is learned.
+        """
         return *state.losses, *state.layer
 
     # -- rounds -------------------------------------------------------------------------------------------------------
@@ -238,12 +241,12 @@ class Ensemble(MemberLearner):
     # -- learned parameters -------------------------------------------------------------------------------------------
 
     def linear_part(self, state: LearnerState, batch: Batch, record: AnyRows | None = None) -> Margins:
-        """Return the linear part of margins: the combination of the members' linear parts."""
+        """Return the part of margins that is a weighted sum of features, combined from the members."""
         parts = [learner.linear_part(inner, batch, record) for learner, inner in self.pairs(state)]
         return self._blend(state, batch.tasks, self._combine_experts(parts))
 
     def expert_weights(self, state: LearnerState) -> NDArray[np.float64]:
-        """Return the weight p_a of each expert for every task, shape (n_tasks, S)."""
+        """Return the weight p_a of each of the S experts for every task, shape (n_tasks, S)."""
         weights = np.zeros((state.known, len(self.experts)))
         # a member that has stopped predicts NaN, so that its experts get no weight
         left = [np.full(1, np.nan if learner.has_left(inner) else 0.0) for learner, inner in self.pairs(state)]
@@ -258,7 +261,7 @@ class Ensemble(MemberLearner):
         return np.asarray(np.einsum("ia,am,mi->i", self.expert_weights(state), self._parts(), shares))
 
     def _parts(self) -> NDArray[np.float64]:
-        """Return the coefficient of each learner in each expert, shape (S, n_learners)."""
+        """Return the coefficient of each learner in each of the S experts, shape (S, n_learners)."""
         return np.asarray(np.abs(self.experts) / np.abs(self.experts).sum(axis=1, keepdims=True))
 
     def weights(self, state: LearnerState) -> Weights:
@@ -268,7 +271,7 @@ class Ensemble(MemberLearner):
         return np.asarray(sum(factor[:, None] * W for factor, W in zip(factors.T, members, strict=True)))
 
     def _factors(self, state: LearnerState) -> NDArray[np.float64]:
-        """Return the learners' coefficients in each task's margin, shape (n_tasks, n_learners)."""
+        """Return the coefficient of each learner in the margins of each task, shape (n_tasks, n_learners)."""
         mean = state.layer.mean
         # c p_a + u_a of the stacker, as the margin is linear in the experts for fixed weights
         return np.asarray((mean[-1] * self.expert_weights(state) + mean[:-1]) @ self._scaled)
@@ -279,7 +282,12 @@ class Ensemble(MemberLearner):
         return np.asarray(np.einsum("im,mi->i", self._factors(state), np.array(members)))
 
     def relation_matrix(self, state: LearnerState, among: Sequence[int] | None = None) -> NDArray[np.float64]:
-        """Return the average of the learners' A⁻¹, each with unit diagonal: Σ_a sqrt(p_ia p_ja) M_a,ij."""
+        """Return the average of the learners' matrices M = A⁻¹, each scaled to a unit diagonal.
+
+        The entry of tasks i and j is Σ_a sqrt(p_ia p_ja) M_a,ij, where p_ia is the weight of learner a for task i.
+
+        The entry of tasks i and j is Σ_a sqrt(p_ia p_ja) M_a,ij, where p_ia is the weight of learner a for task i.
+        """
         chosen = list(range(state.known) if among is None else among)
         # D M D with D = diag(√p_ia) keeps each term positive semidefinite, where p_ia M_ij would not be symmetric
         roots = np.sqrt(self.expert_weights(state)[chosen] @ self._parts())
@@ -319,7 +327,7 @@ N = TypeVar("N", bound=tuple[Any, ...])
 
 
 def _rebuild_tuple(like: N, arrays: Arrays) -> N:
-    """Return a named tuple like ``like`` with these arrays, converted to the types of ``like``."""
+    """Return a named tuple of the type of ``like`` with these arrays, converted to the array types of ``like``."""
     fields: Any = like
     return type(like)(*(array_of(arrays, name, array) for name, array in zip(fields._fields, fields, strict=True)))
 
@@ -389,13 +397,13 @@ class CompiledEnsemble(CompiledLearner, Ensemble):
         )
 
     def init(self, tasks: Index, size: InputShape, length: int | None = None) -> CompiledEnsembleState:
-        """Return the initial state."""
+        """Return the initial state for these tasks and records of the shape ``size``."""
         return self._share_tables(super().init(tasks, size, length))
 
     # -- tables
 
     def _share_tables(self, separate: EnsembleState) -> CompiledEnsembleState:
-        """Return a state with shared tables, filled with the weights of ``separate`` members (or zeros)."""
+        """Return a state with shared tables of weights, filled from the states of ``separate`` members or zero."""
         state = CompiledEnsembleState(**vars(separate))
         models, rows = [member.model for member in state.members], self._rows(state)
         for name, owners in self._owners.items():
@@ -424,7 +432,10 @@ class CompiledEnsemble(CompiledLearner, Ensemble):
         self._join(state)
 
     def _join(self, state: CompiledEnsembleState) -> None:
-        """Return one model of tables, losses and mixed-effects model; it is cached until one of them changes."""
+        """Return one model of all tables, losses and the mixed-effects model.
+
+        It is cached until one of them changes.
+        """
         tables, before = [state.shared[name].table for name in _TABLES], state.model
         parts = (*tables, state.losses, self._mixed_model(state))
         if before is None or not is_same((*before[:3], before.losses, before.mixed), parts):
@@ -460,7 +471,7 @@ class CompiledEnsemble(CompiledLearner, Ensemble):
         )
 
     def make_room(self, state: CompiledEnsembleState, i: int, entries: int) -> None:
-        """Allocate the new weights that a record of task i with this many entries updates."""
+        """Allocate the new weights for a record of task i that has this many ``entries``."""
         for name, row in (("groups", 0), ("tasks", i), ("largest", 0)):
             shared = state.shared[name]
             if self._owners[name]:
@@ -471,7 +482,7 @@ class CompiledEnsemble(CompiledLearner, Ensemble):
 
     @staticmethod
     def _set_rounds(state: CompiledEnsembleState) -> None:
-        """Set the number of rounds in the members' states, on which relations depend."""
+        """Copy the number of rounds to the members' states, because relations depend on it."""
         for member in state.members:
             member.rounds = state.rounds
 
@@ -514,7 +525,7 @@ class CompiledEnsemble(CompiledLearner, Ensemble):
         return result_of(moves, batch, m, experts if late else None)
 
     def skip(self, state: CompiledEnsembleState, rounds: int) -> None:
-        """Count ``rounds`` rounds without labels."""
+        """Count ``rounds`` rounds without labels; nothing is learned."""
         state.rounds += rounds
 
     def predict(self, state: CompiledEnsembleState, batch: Batch) -> Predictions:
@@ -538,7 +549,10 @@ class CompiledEnsemble(CompiledLearner, Ensemble):
         return Predictions(margins, experts)
 
     def _predict_unseen(self, state: CompiledEnsembleState, batch: Batch, known: Batch) -> Predictions:
-        """Predict records by their known features; unknown ones only add to the variances of mixed-effects members."""
+        """Predict records with unknown features from the known ones.
+
+        Unknown features only add to the variances of mixed-effects members.
+        """
         experts = self.predict(state, known).experts
         for m, (learner, inner) in enumerate(self.pairs(state)):
             if isinstance(learner, MixedEffectsLearner) and not learner.has_left(inner):
@@ -547,7 +561,7 @@ class CompiledEnsemble(CompiledLearner, Ensemble):
         return Predictions(self._blend(state, batch.tasks, experts), experts)
 
     def linear_part(self, state: CompiledEnsembleState, batch: Batch, record: AnyRows | None = None) -> Margins:
-        """Return the linear part of margins: the combination of the members' linear parts."""
+        """Return the part of margins that is a weighted sum of features, combined from the members."""
         experts = self.predict(state, batch).experts
         for m, (learner, inner) in enumerate(self.pairs(state)):
             if isinstance(learner, MixedEffectsLearner):
@@ -555,7 +569,7 @@ class CompiledEnsemble(CompiledLearner, Ensemble):
         return self._blend(state, batch.tasks, experts)
 
     def _lend_model(self, state: CompiledEnsembleState, **changed: Any) -> MemberModels:
-        """Context that provides the model with separate working arrays, so that threads can predict in parallel."""
+        """Context that yields the model with its own working arrays, so that threads can predict in parallel."""
         work = Workspace.allocate(len(self.learners), len(self.experts))
         model: MemberModels = state.model._replace(work=work, mixed=state.model.mixed.lent(), **changed)
         return model
@@ -573,7 +587,7 @@ class CompiledEnsemble(CompiledLearner, Ensemble):
 
 
 class _Kind(NamedTuple):
-    """The kind and the parameters of a member, for compiled code."""
+    """The kind of an ensemble member and its parameters, as compiled code reads them."""
 
     kind: int
     settings: tuple[float, float]
@@ -600,13 +614,17 @@ def _can_be_member(learner: Any) -> bool:
 
 
 def _own_and_shared(relation: Part) -> tuple[float, float]:
-    """Return the weights in M of a task's own row and of the shared row."""
+    """Return two numbers that describe a relation: the weights in M of a task's own row and of the shared row."""
     depth = len(relation.path(""))
     return relation.own(depth), relation.shared(0, 1) if depth else 0.0
 
 
 def make_ensemble(learners: Sequence[BaseLearner], experts: ArrayLike | None = None, local: float = 0.1) -> Ensemble:
-    """Return an ensemble of the learners, compiled if :meth:`CompiledEnsemble.supports` them.
+    """Return an ensemble of the learners, compiled if possible; ``local`` is the weight of a task's own losses.
+
+    ``experts`` has the coefficient of each learner in each expert; by default each learner is an expert.
+
+    ``experts`` lists the learners whose margins each expert adds.
 
     Examples
     --------

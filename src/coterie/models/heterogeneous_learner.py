@@ -28,7 +28,7 @@ from .state import State
 
 
 class HeterogeneousLearner(BlockLearner):
-    """Perceptron for tasks with separate feature spaces; a record is the concatenation of the tasks' instances.
+    """Perceptron for tasks with separate feature spaces. A record is the concatenation of one instance per task.
 
     Parameters
     ----------
@@ -105,20 +105,29 @@ class HeterogeneousLearner(BlockLearner):
         raise AttributeError("tasks with separate feature spaces have no relation matrix")
 
     def share(self, state: State) -> NDArray[np.float64]:
-        """Return the share of each task under M = (I + R'R/K)⁻¹, b/(b + K) if all tasks are equally related."""
+        """Return the share of each task: b/(b + K) for K equally related tasks with strength b, else computed from R.
+
+        R is the coupling matrix, and M = (I + R'R/K)⁻¹.
+        """
         # z = Σ R_ik φ_k of CCG08 §6; a mean over active tasks stands for one round of each
         R = self._coupling(state).signed_margin
         return mean_share(inverse_of(np.eye(len(R)) + R.T @ R / len(R)))
 
     def weights(self, state: State) -> Weights:
-        """Return the weights w = A⁻¹v, shape (K, D); a task's row is zero outside its own features."""
+        """Return the weights w = A⁻¹v of all K tasks and D features, shape (K, D).
+
+        A row is zero outside the features of its task; v is the sum of the updates.
+        """
         if self.hypothesis.kernels is not None:
             raise AttributeError("a kernel model has support vectors, not a weight for every feature")
         w = state.model.weights(self._coupling(state))
         return np.where(np.arange(state.known)[:, None] == state.model.owner, w, 0.0)
 
     def score(self, state: State, rows: Rows, codes: Codes) -> Margins:
-        """Return the margins of the active tasks, at O(D²) (primal) or O(m²) (dual) each."""
+        """Return the margins of the active tasks ``codes``, at O(D²) (primal) or O(m²) (dual) for each record.
+
+        D is the number of features, and m that of mistakes.
+        """
         margins, coupling = np.zeros(len(codes)), self._coupling(state)
         for first in range(0, len(codes), BLOCK):
             part = codes[first : first + BLOCK]
@@ -142,7 +151,7 @@ class HeterogeneousLearner(BlockLearner):
         return self._coupling_of(state.labels)
 
     def _coupling_of(self, tasks: Sequence[Hashable]) -> Coupling:
-        """Return the coupling matrix R of these tasks, cached because it takes O(K³)."""
+        """Return the matrix R that couples the margins of these tasks, cached because it takes O(K³) for K tasks."""
         cached = self._held
         if cached is None or cached[0] != tuple(tasks):
             M = None if self.relation is None else self.relation.relation_matrix(tasks)

@@ -63,7 +63,7 @@ class KernelLearner(BoundLearner):
     # -- the state ----------------------------------------------------------------------------------------------------
 
     def init(self, tasks: Index, size: InputShape, length: int | None = None) -> State:
-        """Return the initial state."""
+        """Return the initial state for these tasks and records of the shape ``size``."""
         state = super().init(tasks, size, length)
         self._note_top(state)
         return state
@@ -86,7 +86,7 @@ class KernelLearner(BoundLearner):
         return model
 
     def drop(self, state: State, dropped: Dropped, tasks: Sequence[Hashable]) -> None:
-        """Remove the support vectors of tasks; the tasks with the largest numbers get the free numbers."""
+        """Remove the support vectors of ``tasks``; the tasks with the largest numbers take the free numbers."""
         super().drop(state, dropped, tasks)
         gram = self.hypothesis.budget.gram
         if gram is not None and state.model.support.counts[SIZE]:
@@ -108,7 +108,7 @@ class KernelLearner(BoundLearner):
         return self.hypothesis.start(sharing, paths, features, dense)
 
     def _note_top(self, state: State) -> None:
-        """Store max_i M_ii in the model if its budget depends on it."""
+        """Store the largest diagonal entry of M in the model if its budget depends on it."""
         # ‖ψ‖² = M_ii k(x, x): budgets whose decay is derived for records of length 1 need the largest
         if self.hypothesis.budget.uses_diagonal:
             state.model.memory.top[0] = self.adapter.top(state)
@@ -116,7 +116,7 @@ class KernelLearner(BoundLearner):
     # -- predictions --------------------------------------------------------------------------------------------------
 
     def score(self, state: State, rows: Rows, codes: Codes) -> Margins:
-        """Return the margins of records of known tasks, at O(B) kernel values each."""
+        """Return the margins of records of the known tasks ``codes``, at one kernel value per support vector."""
         return self._predict(state, state.model, rows, codes)
 
     def score_unseen(self, state: State, rows: Rows, tasks: Sequence[Hashable]) -> Margins:
@@ -145,7 +145,7 @@ class KernelLearner(BoundLearner):
         return points
 
     def _fetched(self, state: State, model: Expansion, i: int) -> Expansion:
-        """Compute column i of the task matrix M in the state, and return the model with it."""
+        """Compute column i of the relation's matrix M, and return the model with it."""
         state.sharing.fetch(i)
         state.model = state.model._replace(sharing=state.sharing.columns)
         return model._replace(sharing=state.sharing.columns)
@@ -163,7 +163,7 @@ class KernelLearner(BoundLearner):
             first = self._learn_span(state, batch.tasks, y, span, moves, values)
 
     def _learn_span(self, state: State, codes: Codes, y: Margins, span: Span, turns: Turns, values: BlockValues) -> int:
-        """Learn the records of a span until memory is full; return the index of the first unlearned record."""
+        """Learn the records of a block until memory is full; return the index of the first one not learned."""
         first, delay, n = span.first, span.delay, len(span)
         points, weights = values.points, values.weights
         paths, budget = self.adapter.paths(state.model.sharing), self.hypothesis.budget
@@ -183,14 +183,14 @@ class KernelLearner(BoundLearner):
         return first + int(work.cursor[AT])
 
     def _provide(self, state: State, work: KernelWork, why: int) -> None:
-        """Compute the missing column of M, or enlarge the arrays, according to the reason ``why`` the loop stopped."""
+        """Compute a missing column of M or enlarge the arrays; ``why`` is the reason why the loop stopped."""
         if why == COLUMN:
             self._fetched(state, state.model, int(work.cursor[LACKED]))
         if why == ROOM:
             state.model = state.model._replace(memory=state.model.memory.with_more_rows())
 
     def _shares(self, state: State) -> NDArray[np.float64]:
-        """Return the matrix M for the tasks of the support vectors."""
+        """Return the relation's matrix M for the tasks of the support vectors."""
         support = state.model.support
         tasks = support.tasks[: support.counts[SIZE]]
         return np.asarray(self.adapter.between(state, tasks, tasks))

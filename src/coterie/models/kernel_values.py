@@ -39,7 +39,10 @@ class BlockValues:
         self.memory, self.rows = np.zeros(0), NONE
 
     def work(self, model: Expansion, block: Points, pending: Points) -> KernelWork:
-        """Compute the kernel values of a block; with delayed labels also those of the records to predict."""
+        """Compute the kernel values of a block of records.
+
+        With delayed labels, include the ``pending`` records, which are predicted before those labels.
+        """
         size, width, n = int(model.support.counts[SIZE]), len(model.support.tasks), len(block.squares)
         support, kernel = model.points(), self.hypothesis.kernel
         own, later = self._room(n, width), _pending(pending, n, width)
@@ -55,7 +58,7 @@ class BlockValues:
         return work_with(own, later, self.rows, n)
 
     def _room(self, n: int, m: int) -> tuple[Floats, Floats]:
-        """Return uninitialised working arrays of shapes (n, m) and (n, n)."""
+        """Return working arrays of shapes (n, m) and (n, n) with arbitrary values."""
         first, both = n * m, n * (m + n)
         if self.memory.size < both:
             self.memory = np.zeros(both)
@@ -63,7 +66,7 @@ class BlockValues:
 
 
 def with_block_records(model: Expansion, block: Points, work: KernelWork) -> Expansion:
-    """Add the records of a block that have become support vectors to the model."""
+    """Copy the records of a block that have become support vectors to the model."""
     if not work.cursor[CHANGES]:
         return model
     return model._replace(store=model.store.with_records(work.holder, block, work.among.diagonal()))
@@ -73,7 +76,7 @@ Values = tuple[Floats, Floats]
 
 
 def work_with(own: Values, pending: Values, rows: Floats, n: int) -> KernelWork:
-    """Return the working arrays for a loop over at most n records."""
+    """Return the working arrays of the loop over at most n records; ``own`` and ``pending`` are kernel values."""
     (values, among), (later, later_among), (shares, weights, along) = own, pending, rows
     holder, (slots, places) = np.full(rows.shape[1], -1), np.zeros((2, n), np.int64)
     cursor = np.zeros(4, np.int64)
@@ -81,13 +84,13 @@ def work_with(own: Values, pending: Values, rows: Floats, n: int) -> KernelWork:
 
 
 def _pending(records: Points, n: int, width: int) -> Values:
-    """Return arrays for the kernel values of records that are predicted before their delayed labels."""
+    """Return zeros for the kernel values of n block records with ``records`` that wait for their labels."""
     rows = len(records.squares) and n
     return np.zeros((rows, width)), np.zeros((rows, n))
 
 
 def check_values(kernel: Kernel, model: Expansion, values: Floats, among: Floats, block: Points) -> None:
-    """Raise ValueError, naming two rounds, for kernel values that no positive semidefinite kernel has.
+    """Raise ValueError, naming two rounds, if kernel values contradict a positive semidefinite kernel.
 
     ``values`` has the kernel values of a block's records with the support vectors, ``among`` those between its records.
     """

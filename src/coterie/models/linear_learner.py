@@ -81,7 +81,7 @@ class RelationLearner(BaseLearner):
     adapter: Any
 
     def refuse(self, state: State, tasks: Sequence[Hashable]) -> None:
-        """Raise ValueError, naming the first, for new tasks that the relation does not know."""
+        """Raise ValueError, naming the first, if ``tasks`` contains tasks that the relation does not know."""
         self.adapter.refuse(state, tasks)
 
     def predict(self, state: State, batch: Batch) -> Predictions:
@@ -90,7 +90,7 @@ class RelationLearner(BaseLearner):
 
     @abstractmethod
     def score(self, state: State, rows: AnyRows, codes: Codes) -> Margins:
-        """Return the margins of records of known tasks."""
+        """Return the margins of records of known tasks; ``codes`` are the task numbers."""
 
     @abstractmethod
     def score_unseen(self, state: State, rows: AnyRows, tasks: Sequence[Hashable]) -> Margins:
@@ -122,10 +122,10 @@ class RelationLearner(BaseLearner):
 
     @abstractmethod
     def _blank(self, tasks: Index, features: int, dense: bool) -> Sequence[Tree]:
-        """Return empty saved models, one for each form that the parameters allow; they have the types of a file."""
+        """Return empty models, one for each form that the parameters allow, to check the types of a file."""
 
     def _check(self, state: State) -> None:
-        """Raise ValueError for a restored state with invalid indices, or that no sequence of updates leads to."""
+        """Raise ValueError if a restored state has invalid indices, or no sequence of updates could produce it."""
         state.model.check(self.adapter.bounds(state))
 
     @abstractmethod
@@ -138,23 +138,29 @@ class RelationLearner(BaseLearner):
 
 
 class CompiledLearner(BaseLearner):
-    """Base class of learners with a compiled loop; the state caches compiled functions for single records."""
+    """Base class of learners that update records in a compiled loop.
+
+    The state caches compiled functions for single records.
+    """
 
     compiled_rule: Tree
     #: True if a round may have consequences to :meth:`warn` of.
     warns: bool = False
 
     def warn(self, state: LearnerState) -> None:
-        """Emit warnings that are due after a round."""
+        """Emit the warnings that are due after a round."""
 
     @abstractmethod
     def make_room(self, state: LearnerState, i: int, entries: int) -> None:
-        """Allocate the weights that a record of task i with this many entries needs."""
+        """Allocate the weights for a record of task i that has this many ``entries``."""
 
     def learn_compiled(
         self, state: LearnerState, batch: Batch, y: Any, arrivals: Arrivals = NO_ARRIVALS, rule: Tree | None = None
     ) -> Moves:
-        """Predict and learn a batch in the compiled loop; if a record raises an error, those before it stay learned."""
+        """Predict and learn a batch in the compiled loop.
+
+        If a record raises an error, the records before it stay learned.
+        """
         n, m, learned = len(batch.tasks), len(y), 0
         state.calls = None  # prepared calls refer to the old tables and would keep them in memory
         moves, strategy = Moves(*np.zeros((3, n))), batch.query_strategy
@@ -197,7 +203,7 @@ def _calls_of(state: LearnerState) -> RecordCalls:
 
 
 def named_by(relation: Part) -> Sequence[Hashable]:
-    """Return the tasks that a relation lists, which are then the only valid ones; empty if it lists none."""
+    """Return the tasks that a relation lists, which are then the only valid tasks; empty if it lists none."""
     return tuple(relation.known_tasks) if relation.form == "columns" else ()
 
 
@@ -253,7 +259,7 @@ class LinearLearner(CompiledLearner, RelationLearner):
     # -- tasks and features -------------------------------------------------------------------------------------------
 
     def init(self, tasks: Index, size: InputShape, length: int | None = None) -> State:
-        """Return the initial state."""
+        """Return the initial state for these tasks and records of the shape ``size``."""
         state: State = self.adapter.start(tasks, size, length)
         return state
 
@@ -263,7 +269,7 @@ class LinearLearner(CompiledLearner, RelationLearner):
             self.adapter.resize(state, tasks, max(size.features, state.features), counted)
 
     def drop(self, state: State, dropped: Dropped, tasks: Sequence[Hashable]) -> None:
-        """Remove tasks with their own weights, in O(number of these weights).
+        """Remove ``tasks`` with their own weights; the time is proportional to the number of these weights.
 
         Groups keep their weights; a group without tasks is dropped, too.
         """
@@ -271,13 +277,13 @@ class LinearLearner(CompiledLearner, RelationLearner):
         state.known = dropped.left
 
     def make_room(self, state: State, i: int, entries: int) -> None:
-        """Allocate the weights that a record of task i with this many entries needs."""
+        """Allocate the weights for a record of task i that has this many ``entries``."""
         self.adapter.make_room(state, i, entries)
 
     # -- rounds -------------------------------------------------------------------------------------------------------
 
     def score(self, state: State, rows: AnyRows, codes: Codes) -> Margins:
-        """Return the margins of records of known tasks, at O(nnz · levels) each."""
+        """Return the margins of records of the known tasks ``codes``: O(nonzero features · levels of groups) each."""
         margins = np.zeros(len(codes))
         predict(state.model, rows, codes, 0, len(codes), margins)
         return margins
@@ -365,7 +371,7 @@ class ConfidenceLearner(LinearLearner):
         return super().predict(state, batch._replace(rows=split_unseen(batch.rows, state.features)[0]))
 
     def variances(self, state: State, batch: Batch) -> Margins:
-        """Return the variances of the margins of records, at O(nnz · levels) each."""
+        """Return the variance of each record's margin: O(nonzero features · levels of groups) each."""
         known, unseen = split_unseen(batch.rows, state.features)
 
         def score_unseen(rows: Rows, tasks: Sequence[Hashable]) -> Margins:
@@ -388,7 +394,10 @@ def _variances(model: Tree, rows: Rows, codes: Codes) -> Margins:
 
 
 def result_of(moves: Tree, batch: Batch, m: int, experts: Any = None) -> UpdateResult:
-    """Return the result of a batch with m learned records; their earlier predictions replace the present ones."""
+    """Return the result of a batch with m learned records.
+
+    Predictions that were made earlier replace those in ``moves``.
+    """
     predictions = Predictions(moves.margins, experts)
     if batch.predictions is not None:
         predictions = predictions.replace_first(batch.predictions)

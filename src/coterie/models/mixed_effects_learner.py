@@ -52,7 +52,7 @@ from .state import State, arrays_of
 
 
 class Prior(NamedTuple):
-    """Prior variances and decay of a mixed-effects model, and the learning rate of the variances.
+    """The parameters of a mixed-effects model: prior variances, decay, and the learning rate of the variances.
 
     ``constant`` and ``slopes`` are the variances of a task's own constant and of its other weights, ``own`` and
     ``shared`` the factors by which precisions are multiplied after each record of a task, and after each record.
@@ -115,7 +115,7 @@ class MixedEffectsLearner(CompiledLearner):
 
     @property
     def _parameters(self) -> dict[str, list[float]]:
-        """The parameters that are stored in a new model."""
+        """The parameters by name, which are stored in a saved model."""
         return {"prior": [float(number) for number in self.prior], "shared": [float(number) for number in self.shared]}
 
     def _empty(self, tasks: int) -> MixedEffects:
@@ -124,7 +124,7 @@ class MixedEffectsLearner(CompiledLearner):
     # -- tasks and features -------------------------------------------------------------------------------------------
 
     def init(self, tasks: Index, size: InputShape, length: int | None = None) -> State:
-        """Return the initial state."""
+        """Return the initial state for these tasks and records of the shape ``size``."""
         model = self._empty(len(tasks)).with_constant(size.constant)
         return State(model, tasks, None, size.features, size.dense, len(tasks))
 
@@ -132,7 +132,7 @@ class MixedEffectsLearner(CompiledLearner):
         """Do nothing: new tasks are always allowed."""
 
     def refuse_rows(self, state: State, rows: Rows) -> None:
-        """Raise ValueError for records with too many nonzero features, unless the model may stop learning instead."""
+        """Raise ValueError for records with too many nonzero features, unless the model stops learning instead."""
         if not self.too_wide or state.features < LIMIT:
             return
         entries = rows.to_csr().trimmed()
@@ -189,17 +189,17 @@ class MixedEffectsLearner(CompiledLearner):
         return learn_in_pieces(batch, y, range(1, len(y) + 1), partial(self._learn_late, state))
 
     def _learn_late(self, state: State, batch: Batch, y: Floats) -> UpdateResult:
-        """Learn the first record of a batch, the label of which may be delayed."""
+        """Learn the first record of a batch, which may have been predicted before a delay."""
         predicted = 0.0 if batch.predictions is None else batch.predictions.margins[0]
         rule = FilterStep(bool(is_in_time(predicted, self.predict(state, batch.cut(0, 1)).margins[0])))
         return result_of(self.learn_compiled(state, batch, y, rule=rule), batch, len(y))
 
     def make_room(self, state: State, i: int = 0, entries: int = 0) -> None:
-        """Enlarge the arrays for all features seen so far."""
+        """Enlarge the arrays to all features seen so far."""
         state.model = state.model.with_room()
 
     def skip(self, state: State, rounds: int) -> None:
-        """Count ``rounds`` rounds without labels."""
+        """Count ``rounds`` rounds without labels; nothing is learned."""
         state.rounds += rounds
 
     def fast_calls(self, state: State) -> RecordCalls | None:
@@ -207,13 +207,13 @@ class MixedEffectsLearner(CompiledLearner):
         return None if self.too_wide and state.features >= LIMIT else super().fast_calls(state)
 
     def variances(self, state: State, batch: Batch) -> Margins:
-        """Return the variance of each record's margin before shrinkage; 0 if the model has stopped."""
+        """Return the variance of each record's margin under the posterior; 0 if the model has stopped."""
         variances = np.zeros(len(batch.tasks))
         margin_variances(state.model.lent(), batch.rows, batch.tasks, variances)
         return variances
 
     def intervals(self, state: State, batch: Batch, level: float) -> tuple[Margins, Floats]:
-        """Return margins, and Student's t prediction intervals of labels of weight 1, shape (n, 2)."""
+        """Return margins, and prediction intervals of labels by Student's t distribution, shape (n, 2)."""
         from scipy.special import stdtrit
 
         margins, (squares, count) = self.predict(state, batch).margins, state.model.noise
@@ -224,7 +224,10 @@ class MixedEffectsLearner(CompiledLearner):
     # -- the fitted model ---------------------------------------------------------------------------------------------
 
     def weights(self, state: State) -> Floats:
-        """Return the weights m + v of each task, dense; 0 if the model has stopped."""
+        """Return the weights of each task, dense: shared weights m plus its own weights v.
+
+        0 if the model has stopped.
+        """
         weights, columns = np.zeros((state.known, state.features)), state.model.columns
         if len(columns):
             weights[:, columns[1:]] = state.model.coefficients(np.arange(state.known))[:, 1:]
@@ -237,7 +240,7 @@ class MixedEffectsLearner(CompiledLearner):
         return np.asarray(state.model.coefficients(np.arange(state.known))[:, 0])
 
     def linear_part(self, state: State, batch: Batch, record: Rows | None = None) -> Margins:
-        """Return the margins of records as weighted sums, with the shrinkage factor of ``record``."""
+        """Return the margins of records as weighted sums of features, shrunk by the factor of ``record``."""
         model, n = state.model, len(batch.tasks)
         if model.has_left:
             return np.full(n, np.nan)
@@ -259,14 +262,20 @@ class MixedEffectsLearner(CompiledLearner):
         return np.asarray((constants + margins / constant) / np.sqrt(1.0 + np.pi / 8.0 * variance))
 
     def share(self, state: State) -> Floats:
-        """Return the shared fraction of each task's weights w = m + v: 1 - E[v · v] / E[w · w], at least 0.
+        """Return the shared fraction of each task's weights.
+
+        It is 1 - E[v · v] / E[w · w], at least 0, for the weights w = m + v, shared weights m and a task's own weights
+        v.
+
+        It is 1 - E[v · v] / E[w · w], at least 0, for the weights w = m + v, shared weights m and a task's own weights
+        v.
 
         The constant is left out. If prior variances are not learned, it is that of the prior.
         """
         return self._share(state, np.arange(state.known))
 
     def relation_matrix(self, state: State, among: Sequence[int] | None = None) -> Floats:
-        """Return a matrix with the entries √(s_i s_j) for the tasks' shares s, and 1 on the diagonal."""
+        """Return a matrix with entries √(s_i s_j) and 1 on the diagonal; s_i is the share of task i."""
         share = self._share(state, np.arange(state.known) if among is None else np.array(among, np.int64))
         return np.asarray(np.sqrt(np.outer(share, share)) + np.diag(1.0 - share))
 
@@ -325,7 +334,7 @@ class MixedEffectsLearner(CompiledLearner):
 
 
 def _own_arrays(model: MixedEffects) -> Arrays:
-    """Copy the arrays that cannot be recomputed from parameters and other arrays."""
+    """Copy the arrays of a model that cannot be recomputed from others."""
     arrays = {name: getattr(model, name).copy() for name in ("clock", "pulls", "precisions", "noise")}
     mean, covariance = model.shared
     columns, triangle = model.seen.columns[: model.clock[0]].copy(), covariance[np.tril_indices(len(mean))]
@@ -336,7 +345,7 @@ def _own_arrays(model: MixedEffects) -> Arrays:
 
 
 class SuccessionLearner(MemberLearner):
-    """Predict by a mixed-effects model until it stops, then by a successor; both learn from the start.
+    """Predicts by a mixed-effects model until that stops, then by a second learner; both learn from the start.
 
     Parameters
     ----------
@@ -398,7 +407,7 @@ class SuccessionLearner(MemberLearner):
         return np.asarray(getattr(learner, method)(inner, *arguments))
 
     def linear_part(self, state: MembersState, batch: Batch, record: AnyRows | None = None) -> Margins:
-        """Return the linear part of margins of the model in use."""
+        """Return the part of margins that is a weighted sum of features, for the learner in use."""
         return self._ask_active("linear_part", state, batch, record)
 
     def weights(self, state: MembersState) -> Floats:

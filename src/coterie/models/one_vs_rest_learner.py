@@ -43,7 +43,7 @@ class _Saved(msgspec.Struct):
 
 @dataclass
 class ClassesState:
-    """The state of each class's binary learner, in order of appearance, followed by that of the spare learner."""
+    """The states of the classes' binary learners in order of appearance, then that of the spare learner."""
 
     all: list[Any]
     tasks: Index
@@ -70,7 +70,7 @@ class ClassesState:
 
 
 class OneVsRestLearner(MetaLearner):
-    """One-vs-rest learner; margins have shape (n, classes).
+    """Learner of any number of classes by one binary learner per class; margins have shape (n, classes).
 
     Parameters
     ----------
@@ -87,11 +87,11 @@ class OneVsRestLearner(MetaLearner):
         self.traits = replace(learner.traits, asks=False, has_variances=False, has_intervals=False)
 
     def pairs(self, state: ClassesState) -> Iterable[tuple[BaseLearner, LearnerState]]:
-        """Return pairs of the binary learner and the state of each class, then of the spare learner."""
+        """Return the binary learner with the state of each class, then with that of the spare learner."""
         return [(self.learner, inner) for inner in state.all]
 
     def init(self, tasks: Index, size: InputShape, length: int | None = None) -> ClassesState:
-        """Return the initial state."""
+        """Return the initial state for these tasks and records of the shape ``size``."""
         return ClassesState([self.learner.init(tasks, size, length)], tasks)
 
     def predict(self, state: ClassesState, batch: Batch) -> Predictions:
@@ -99,7 +99,7 @@ class OneVsRestLearner(MetaLearner):
         return _combine(self.predict_members(state, batch), len(batch.tasks))
 
     def learn(self, state: ClassesState, batch: Batch, y: NDArray[np.bool_]) -> UpdateResult:
-        """Predict and learn records one after the other.
+        """Predict and learn the records of a batch in order.
 
         ``y`` of shape (m, classes) has the class indicators of each record; new classes may be added.
         """
@@ -117,7 +117,7 @@ class OneVsRestLearner(MetaLearner):
         return np.array([self.learner.predict_one(inner, rows, i) for inner in state.members])
 
     def learn_one(self, state: ClassesState, rows: AnyRows, i: int, y: NDArray[np.bool_]) -> None:
-        """Learn one record of the known task number i with class indicators as label."""
+        """Learn one record of the known task number i; the label y has an indicator per class."""
         self._add_classes(state, len(y))
         for inner, sign in zip(state.all, [*np.where(y, 1.0, -1.0), -1.0], strict=True):
             self.learner.learn_one(inner, rows, i, float(sign))
@@ -129,7 +129,7 @@ class OneVsRestLearner(MetaLearner):
             state.all.append(copy.deepcopy(state.all[-1], {id(state.tasks): state.tasks}))
 
     def linear_part(self, state: ClassesState, batch: Batch, record: AnyRows | None = None) -> Margins:
-        """Return the linear part of margins for each class."""
+        """Return for each class the part of margins that is a weighted sum of features."""
         return _columns([self.learner.linear_part(inner, batch, record) for inner in state.members], len(batch.tasks))
 
     def weights(self, state: ClassesState) -> Weights:
@@ -172,10 +172,10 @@ class OneVsRestLearner(MetaLearner):
 
 
 def _combine(members: Sequence[Predictions], n: int) -> Predictions:
-    """Combine the predictions of the classes' learners and of the spare learner (the last) into one object."""
+    """Combine the predictions by the classes' learners and the spare learner (the last) into one object."""
     return Predictions(_columns([member.margins for member in members[:-1]], n), None, tuple(members))
 
 
 def _columns(margins: Sequence[Margins], n: int) -> Margins:
-    """Stack the margins of n records, one column per class."""
+    """Stack the margins of n records by several learners as columns."""
     return np.array(margins).reshape(len(margins), n).T

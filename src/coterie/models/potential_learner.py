@@ -21,7 +21,11 @@ from .state import State
 
 
 class PotentialLearner(BoundLearner):
-    """Quasi-additive Perceptron with a fixed relation; recomputes the weights ∇Φ*(v) after every mistake.
+    """Perceptron with weights ∇Φ*(v), the gradient of a potential at the sum v of all updates.
+
+    They are recomputed after every mistake.
+
+    They are recomputed after every mistake.
 
     For the parameters see :class:`BoundLearner`.
     """
@@ -84,5 +88,5 @@ class PotentialLearner(BoundLearner):
 
 
 def _row(rows: Rows, t: int, features: int) -> NDArray[np.float64]:
-    """Return record t as a dense vector."""
+    """Return record t of ``rows`` as a dense vector."""
     return np.asarray(rows.cut(t, t + 1).to_dense(features).values[0], np.float64)

@@ -61,7 +61,7 @@ class RegressionState(MembersState):
 
 
 class RegressionLearner(MemberLearner):
-    """An ensemble of regression learners, combined by an online stacker.
+    """An ensemble of regression learners; a stacker, itself learned online, combines their predictions.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ class RegressionLearner(MemberLearner):
     # -- tasks and features ---------------------------------------------------------------------------------------
 
     def init(self, tasks: Index, size: InputShape, length: int | None = None) -> RegressionState:
-        """Return the initial state."""
+        """Return the initial state for these tasks and records of the shape ``size``."""
         model = Stacking.empty(len(self.learners), len(tasks))
         return RegressionState(**vars(super().init(tasks, size, length)), model=model)
 
@@ -88,18 +88,18 @@ class RegressionLearner(MemberLearner):
         state.model = state.model.with_tasks(tasks)
 
     def drop(self, state: RegressionState, dropped: Dropped, tasks: Sequence[Hashable]) -> None:
-        """Remove tasks with their own weights."""
+        """Remove ``tasks`` with their own weights."""
         super().drop(state, dropped, tasks)
         state.model.drop_tasks(dropped)
 
     def mixing_arrays(self, state: RegressionState) -> Iterable[Any]:
-        """Return the stacker's arrays, which must see each record only once, before it is learned."""
+        """Return the arrays of the stacker. They must see each record only once, before it is learned."""
         return arrays_of(state.model)
 
     # -- learning -------------------------------------------------------------------------------------------------
 
     def learn(self, state: RegressionState, batch: Batch, y: Floats) -> UpdateResult:
-        """Predict and learn a batch; the stacker learns from members' predictions made before the label."""
+        """Predict and learn a batch. The stacker learns from predictions that the members made before the label."""
         n, m = len(batch.tasks), len(y)
         updates = self.learn_members(state, batch, [y] * len(self.learners))
         foreseen = np.array([update.predictions.margins for update in updates])
@@ -129,7 +129,7 @@ class RegressionLearner(MemberLearner):
         stacking.learn_one(state.model, now, float(weights_of(rows)[0]), i, y)
 
     def _foresee_one(self, state: RegressionState, rows: Csr, i: int) -> Floats:
-        """Return the members' predictions of one record, shape (S, 1)."""
+        """Return the predictions of one record by the S members, shape (S, 1)."""
         return np.array([[learner.predict_one(inner, rows, i)] for learner, inner in self.pairs(state)])
 
     # -- predicting -----------------------------------------------------------------------------------------------
@@ -151,20 +151,20 @@ class RegressionLearner(MemberLearner):
         return experts, spreads
 
     def linear_part(self, state: RegressionState, batch: Batch, record: AnyRows | None = None) -> Margins:
-        """Return the linear part of predictions, with members' predictions not clipped to the range of labels."""
+        """Return the part of predictions that is a weighted sum of features, not clipped to the range of labels."""
         # predictions are linear in features only without the limits
         free = state.model._replace(extremes=np.array([-np.inf, np.inf]))
         margins = [learner.linear_part(inner, batch, record) for learner, inner in self.pairs(state)]
         return np.asarray(self._stack(free, batch.tasks, margins)[0][-2])
 
     def intervals(self, state: RegressionState, batch: Batch, level: float) -> tuple[Margins, Floats]:
-        """Return predictions, and prediction intervals that contain labels with probability ``level``, shape (n, 2)."""
+        """Return predictions, and intervals that contain labels with probability ``level``, shape (n, 2)."""
         predictions, spreads = self._predict_with_spread(state, batch)
         ends, ages = self.quantiles(state, np.array([0.5 - level / 2, 0.5 + level / 2])), predictions.experts[-1]
         return predictions.margins, predictions.margins[:, None] + spreads[:, None] * ends[ages.astype(np.int64)]
 
     def quantiles(self, state: RegressionState, levels: Floats) -> Floats:
-        """Return quantiles of standardised residuals, with a normal prior worth 20 residuals.
+        """Return quantiles of past residuals divided by their deviation. A normal prior counts as 20 residuals.
 
         Shape (AGES, n): by the number of known labels of the task.
         """
@@ -182,7 +182,7 @@ class RegressionLearner(MemberLearner):
     # -- learned parameters ----------------------------------------------------------------------------------------
 
     def member_weights(self, state: RegressionState) -> Floats:
-        """Return the stacking weight of each member, shape (S,); 0 for a member that has stopped."""
+        """Return the weight of each of the S members in predictions, shape (S,); 0 for a member that has stopped."""
         active = len(self.learners) - sum(learner.has_left(inner) for learner, inner in self.pairs(state))
         if state.model.clock[0] > stacking.START:
             return state.model.last.mean.copy()  # type: ignore[no-any-return]
@@ -207,7 +207,7 @@ class RegressionLearner(MemberLearner):
         return np.asarray(parts @ shares / (parts.sum() or 1.0))
 
     def relation_matrix(self, state: RegressionState, among: Sequence[int] | None = None) -> Floats:
-        """Return the matrix (1 - s) I + s 11' with the share s."""
+        """Return the matrix (1 - s) I + s 11', which has 1 on the diagonal and the share s elsewhere."""
         n = state.known if among is None else len(among)
         shared = float(self.share(state)[0]) if state.known else 0.0
         return np.asarray((1.0 - shared) * np.eye(n) + shared)

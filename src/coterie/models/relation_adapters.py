@@ -35,20 +35,20 @@ NO_GROUPS = np.zeros(0, np.int64)
 
 
 def require_fit(hypothesis: Part, fits: bool, what: str, part: str, kinds: Sequence[str]) -> None:
-    """Raise TypeError, listing the supported kinds, if the weights do not support another part."""
+    """Raise TypeError, listing the supported kinds, if weights (``hypothesis``) do not support another part."""
     if not fits:
         raise TypeError(f"{type(hypothesis).__name__} cannot {what}; it needs {part} by {' or '.join(kinds)}")
 
 
 class RelationAdapter(ABC):
-    """Base class of adapters between a relation and a model's state, which is changed in place."""
+    """Base class of adapters, which connect a relation with the state of a model and change that in place."""
 
     def __init__(self, hypothesis: Part, relation: Part) -> None:
         self.hypothesis, self.relation = hypothesis, relation
 
     @abstractmethod
     def refuse(self, state: State, new: Sequence[Hashable]) -> None:
-        """Raise ValueError, naming the first new task, if the relation does not allow new tasks."""
+        """Raise ValueError, naming the first task of ``new``, if the relation does not allow new tasks."""
 
     @abstractmethod
     def relation_matrix(self, state: State, among: Sequence[int] | None) -> Matrix:
@@ -70,44 +70,44 @@ class RelationAdapter(ABC):
 
     @abstractmethod
     def begin(self, tasks: Index, features: int, length: int | None) -> tuple[Tree, Tree]:
-        """Return the initial relation state, and the arrays ``sharing`` by which compiled code reads M."""
+        """Return the initial state of the relation, and ``sharing``, the arrays from which compiled code reads M."""
 
     @abstractmethod
     def blank(self) -> Tree:
-        """Return ``sharing`` without tasks, to check the types of a file."""
+        """Return the arrays ``sharing`` without tasks, to check the types of a file."""
 
     @abstractmethod
     def restore(self, sharing: Tree, tasks: Index) -> tuple[Tree, Tree]:
-        """Return the relation state and ``sharing`` for a saved ``sharing``."""
+        """Return the state of the relation, and ``sharing``, for the arrays ``sharing`` of a file."""
 
     def extend(self, state: State, tasks: int) -> Tree:
-        """Return ``sharing`` resized for the first ``tasks`` tasks."""
+        """Return the arrays ``sharing`` resized for the first ``tasks`` tasks."""
         return state.model.sharing
 
     def drop(self, state: State, dropped: Dropped, tasks: Sequence[Hashable]) -> Codes:
-        """Remove tasks from ``sharing``; return the numbers of groups left without tasks."""
+        """Remove ``tasks`` from the arrays ``sharing``; return the numbers of groups left without tasks."""
         return NO_GROUPS
 
     def unseen_sharing(self, state: State, tasks: Sequence[Hashable]) -> Tree:
-        """Return ``sharing`` for unseen tasks; raise ValueError if the relation allows no new tasks."""
+        """Return the arrays ``sharing`` for unseen tasks; raise ValueError if the relation allows no new tasks."""
         return state.model.sharing
 
     def paths(self, sharing: Tree) -> Codes | None:
-        """Return the group numbers of each task, one column per level; None for relations without groups."""
+        """Return the numbers of the groups of each task, one column per level; None for relations without groups."""
         return None
 
     def group_weights(self, sharing: Tree) -> Floats:
-        """Return the weight in M of every group with tasks; it may change when tasks are added."""
+        """Return the weight in M of every group that has tasks. It may change when tasks are added."""
         return np.zeros(0)
 
     # -- models of weights
 
     def count_rows(self, sharing: Tree, tasks: int) -> tuple[int, int]:
-        """Return the numbers of table rows for groups and for tasks."""
+        """Return the numbers of rows that the tables of weights need for groups and for tasks."""
         return 0, tasks
 
     def model(self, sharing: Tree, groups: int, tasks: int, features: int, dense: bool) -> Model:
-        """Create a model with this many table rows for groups and for tasks."""
+        """Create a model with tables of this many rows for groups and for tasks."""
         model: Model = self.hypothesis.make_model(self.relation.form, sharing, groups, tasks, features, dense)
         return model
 
@@ -128,7 +128,7 @@ class RelationAdapter(ABC):
         state.replace_model(state.model.drop_tasks(dropped, empty))
 
     def make_room(self, state: State, i: int, entries: int) -> None:
-        """Compute the missing column of M, or allocate weights, for a record of task i with this many entries."""
+        """Prepare a record of task i with this many entries: compute its column of M, or allocate its weights."""
         state.model = state.model.make_room(i, entries)
 
     def unseen_task_model(self, state: State, tasks: Sequence[Hashable]) -> Model:
@@ -137,12 +137,12 @@ class RelationAdapter(ABC):
         return model
 
     def extent(self, state: State) -> Extent:
-        """Return the used part of the model's arrays, without unused capacity."""
+        """Return the sizes of the used part of the model's arrays, without unused capacity."""
         return Extent(*self.count_rows(state.sharing, state.known), state.known, state.features)
 
 
 class LevelAdapter(RelationAdapter):
-    """Adapter of relations of nested groups."""
+    """Adapter of relations between tasks in nested groups."""
 
     def refuse(self, state: State, new: Sequence[Hashable]) -> None:
         for task in new[:1] if self.relation.alike else new:
@@ -166,7 +166,7 @@ class LevelAdapter(RelationAdapter):
         return GroupIndex.restored(self.relation, tasks.labels, sharing), sharing
 
     def to_saved(self, state: State) -> Levels:
-        """Return ``sharing`` without unused capacity."""
+        """Return the arrays ``sharing`` without unused capacity."""
         levels: Levels = state.model.sharing
         return levels.to_saved(len(state.sharing), state.known)
 
@@ -188,7 +188,10 @@ class LevelAdapter(RelationAdapter):
         return len(sharing), tasks if self.relation.specific else 1
 
     def resize(self, state: State, tasks: int, features: int, counted: bool) -> None:
-        """Add new tasks to their groups; unless ``counted``, compiled code counts each task at its first record."""
+        """Add new tasks to their groups.
+
+        Unless ``counted``, compiled code counts each task as a group member at its first record.
+        """
         model: Model = state.model
         levels, new, arrivals = model.sharing, state.tasks.sequence[state.known : tasks], state.coming
         if len(new):
@@ -215,26 +218,26 @@ class LevelAdapter(RelationAdapter):
         return np.asarray(sharing.weight[sharing.members > 0])
 
     def between(self, state: State, tasks: Codes, others: Codes) -> Matrix:
-        """Return M for pairs of known tasks, at O(levels) each."""
+        """Return M for pairs of known tasks, shape (len(tasks), len(others)), at O(levels) for each pair."""
         levels = state.model.sharing
         # only the diagonal of M has a task's own weight
         own = np.where(tasks[:, None] == others, levels.own[tasks][:, None], 0.0)
         return own + _common_weight(levels, levels.paths[tasks], levels.paths[others])
 
     def diagonal(self, state: State, tasks: Codes) -> Floats:
-        """Return the diagonal entries M_ii of known tasks."""
+        """Return the diagonal entries of M for known tasks."""
         levels = state.model.sharing
         return np.asarray(levels.own[tasks] + _group_weight(levels, levels.paths[tasks]))
 
     def unseen(self, state: State, tasks: Sequence[Hashable], others: Codes) -> tuple[Matrix, Floats]:
-        """Return M between unseen and known tasks, and the diagonal entries of the unseen ones."""
+        """Return M between unseen ``tasks`` and known ``others``, and the diagonal entries of the unseen ones."""
         unseen = self.unseen_sharing(state, tasks)
         own = np.array([self.relation.own(len(self.relation.path(task))) for task in tasks])
         rows = _common_weight(unseen, unseen.paths, state.model.sharing.paths[others])
         return rows, own + _group_weight(unseen, unseen.paths)
 
     def top(self, state: State) -> float:
-        """Return max_i M_ii, the largest diagonal entry of M."""
+        """Return the largest diagonal entry of M."""
         return float(self.diagonal(state, np.arange(state.known)).max(initial=0.0))
 
 
@@ -276,7 +279,7 @@ class ColumnAdapter(RelationAdapter):
         return self.begin(tasks, 0, None)
 
     def to_saved(self, state: State) -> Tree:
-        """Return ``sharing`` without columns, which can be recomputed."""
+        """Return the arrays ``sharing`` without the columns of M, which can be recomputed."""
         return no_columns()
 
     def unseen_sharing(self, state: State, tasks: Sequence[Hashable]) -> Tree:
@@ -292,26 +295,26 @@ class ColumnAdapter(RelationAdapter):
         super().make_room(state, i, entries)
 
     def between(self, state: State, tasks: Codes, others: Codes) -> Matrix:
-        """Return M for pairs of known tasks; one column of M is computed for each of ``tasks``."""
+        """Return M for pairs of known tasks, shape (len(tasks), len(others)), from one column of M per task."""
         M = np.zeros((len(tasks), len(others)))
         for i in np.unique(tasks):
             M[tasks == i] = _select_entries(state.sharing.source.column(int(i)), others)
         return M
 
     def diagonal(self, state: State, tasks: Codes) -> Floats:
-        """Return the diagonal entries M_ii of known tasks; one column of M is computed per task."""
+        """Return the diagonal entries of M for known tasks, from one column of M per task."""
         M = np.zeros(len(tasks))
         for i in np.unique(tasks):
             M[tasks == i] = _select_entries(state.sharing.source.column(int(i)), np.array([i]))[0]
         return M
 
     def unseen(self, state: State, tasks: Sequence[Hashable], others: Codes) -> tuple[Matrix, Floats]:
-        """Raise ValueError: these relations list all tasks, so there are no unseen ones."""
+        """Raise ValueError: these relations list all tasks, so none is unseen."""
         unseen: tuple[Matrix, Floats] = self.unseen_sharing(state, tasks)
         return unseen
 
     def top(self, state: State) -> float:
-        """Return max_i M_ii, the largest diagonal entry of M."""
+        """Return the largest diagonal entry of M."""
         return float(state.sharing.source.max_diagonal())
 
 
@@ -348,7 +351,7 @@ class LearnedAdapter(RelationAdapter):
         return None, sharing
 
     def resize(self, state: State, tasks: int, features: int, counted: bool) -> None:
-        """Add tasks or features; updates before the relation changed are rescaled, because A_0 = I/K depends on K.
+        """Add tasks or features. If A_0 = I/K, earlier updates are rescaled to the new number K of tasks.
 
         New tasks are counted one after the other, so that the result does not depend on the batches.
         """
@@ -371,7 +374,7 @@ class LearnedAdapter(RelationAdapter):
         state.model = model.with_sharing(self.relation.resize(left, state.tasks.labels, state.features))
 
     def make_room(self, state: State, i: int, entries: int) -> None:
-        """Do nothing: all weights and all columns of M are already stored."""
+        """Do nothing: all weights and all columns of M are in memory."""
 
     def share(self, state: State) -> Floats:
         return mean_share(matrix_of(state.model.sharing))
@@ -388,7 +391,7 @@ _ADAPTERS: Mapping[str, type[RelationAdapter]] = {
 
 
 def adapt_relation(hypothesis: Part, relation: Part) -> Any:
-    """Return the adapter between weights and a relation; raise TypeError naming both if they cannot be combined."""
+    """Return the adapter of a relation for these weights; raise TypeError, naming both, if they cannot be combined."""
     spec.require_part("relation", relation, "HalfUpdate()")
     form = getattr(relation, "form", None)
     require_fit(hypothesis, form in hypothesis.forms, f"learn under {relation!r}", "a relation", hypothesis.forms)
@@ -396,14 +399,14 @@ def adapt_relation(hypothesis: Part, relation: Part) -> Any:
 
 
 def count_all(state: State) -> None:
-    """Count all tasks of the state in their groups, including those without records."""
+    """Count all tasks of a state as members of their groups, including those without records."""
     if state.coming is not NO_ARRIVALS:
         count_arrivals(state.coming._replace(rounds=state.rounds), state.known - 1, 0)
         state.coming = NO_ARRIVALS
 
 
 def arrivals_of(state: State, early: Codes) -> Arrivals:
-    """Return the new tasks that compiled code must still count; those of the ``early`` records already are."""
+    """Return the new tasks that compiled code must still count; the first ``early`` records are already counted."""
     if state.coming.counted[0] >= state.known:
         state.coming = NO_ARRIVALS
     else:
@@ -414,7 +417,7 @@ def arrivals_of(state: State, early: Codes) -> Arrivals:
 
 
 def _common_weight(levels: Levels, paths: Codes, others: Codes) -> Matrix:
-    """Return for pairs of tasks the summed weights of their common groups."""
+    """Return for pairs of tasks, given by their ``paths`` of groups, the sum of the weights of their common groups."""
     weight = np.append(levels.weight, 0.0)
     M = np.zeros((len(paths), len(others)))
     for groups, theirs in zip(paths.T, others.T, strict=True):
@@ -423,7 +426,7 @@ def _common_weight(levels: Levels, paths: Codes, others: Codes) -> Matrix:
 
 
 def _group_weight(levels: Levels, paths: Codes) -> Floats:
-    """Return for each task the summed weights of its groups."""
+    """Return for each task, given by its path of groups, the sum of the weights of its groups."""
     weight = np.append(levels.weight, 0.0)
     return np.asarray(weight[np.where(paths < 0, len(levels.weight), paths)].sum(axis=1))
 
@@ -436,7 +439,7 @@ def _select_entries(column: tuple[Codes, Floats], tasks: Codes) -> Floats:
 
 
 def mean_share(M: Matrix) -> Floats:
-    """Return the mean entry of each task's row of M without the diagonal, with M scaled to a unit diagonal."""
+    """Return for each task the mean entry of its row of M, without the diagonal, with M scaled to a unit diagonal."""
     own = np.diag(M)
     scale = np.sqrt(np.where(own > 0.0, own, 1.0))  # a task without updates may share nothing, not even with itself
     return np.asarray((np.abs(M / scale / scale[:, None]).sum(axis=1) - (own > 0.0)) / max(len(M) - 1, 1))

@@ -36,7 +36,7 @@ MOST_WEIGHTS = 1 << 15
 
 
 def _require_room(tasks: int, features: int) -> None:
-    """Raise ValueError if the covariance matrix would need too much memory."""
+    """Raise ValueError if the covariance matrix of this many tasks and features would need too much memory."""
     if tasks * features > MOST_WEIGHTS:
         raise ValueError(
             f"a covariance for each pair of the {features:,} weights of {counted(tasks, 'task')} needs "
@@ -46,7 +46,7 @@ def _require_room(tasks: int, features: int) -> None:
 
 
 class SecondOrderLearner(BoundLearner):
-    """A learner with a full covariance of the weights, a fixed relation and a rule.
+    """A learner with a full covariance matrix of the weights, for a fixed relation.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ class SecondOrderLearner(BoundLearner):
         return self.decide(state, batch)
 
     def decide(self, state: State, batch: Batch) -> Margins:
-        """Return the means of margins, without variances: they have the correct sign, but not the correct size."""
+        """Return the means of margins. They have the correct sign but, without variances, not the correct size."""
         return score_known_and_unseen(
             batch,
             lambda rows, codes: self.moments(state, rows, codes, with_variances=False)[0],
@@ -141,7 +141,10 @@ class SecondOrderLearner(BoundLearner):
         return self._margins(*self.moments_unseen(state, rows, tasks, self.shrinks))
 
     def moments(self, state: State, rows: Rows, codes: Codes, with_variances: bool = True) -> tuple[Margins, Margins]:
-        """Return the means and, with ``with_variances``, the variances of margins of records of known tasks."""
+        """Return the means of margins of known tasks and, if ``with_variances``, their variances.
+
+        ``codes`` are the task numbers of the records.
+        """
         parts = [np.zeros((2, 0))]
         for first in range(0, len(codes), BLOCK):
             part = codes[first : first + BLOCK]

@@ -38,12 +38,12 @@ class State:
 
     @property
     def labels(self) -> list[Hashable]:
-        """The labels of the tasks with rows, in the order of rows."""
+        """The labels of the tasks that have rows in the model's arrays, in the order of the rows."""
         labels = self.tasks.labels
         return labels if len(labels) == self.known else labels[: self.known]
 
     def replace_model(self, model: Tree) -> None:
-        """Set the model; if all its arrays are the present ones, keep the object, to which compiled calls are bound."""
+        """Set the model. The old object is kept if all arrays are the same, because compiled calls refer to it."""
         if not is_same(self.model, model):
             self.model = model
 
@@ -54,7 +54,7 @@ class State:
 
 
 def nbytes_of(model: Tree) -> int:
-    """Return the memory of a model's arrays in bytes; memory shared by several arrays counts once.
+    """Return the memory of the arrays of a model in bytes; memory shared by several arrays counts once.
 
     For weight tables only the used part counts, because unused capacity has not been written to.
     """
@@ -65,7 +65,7 @@ def nbytes_of(model: Tree) -> int:
 
 
 def _pieces(model: Tree) -> Iterator[tuple[int, int]]:
-    """Yield an identifier and the size in bytes of each block of memory."""
+    """Yield an identifier and the size in bytes of each block of memory that a model's arrays use."""
     if isinstance(model, np.ndarray):
         yield id(_owner(model)), _owner(model).nbytes
     elif isinstance(model, Table):
@@ -77,12 +77,12 @@ def _pieces(model: Tree) -> Iterator[tuple[int, int]]:
 
 
 def holds(model: Tree, kinds: tuple[type, ...]) -> bool:
-    """Return True if a model contains an object of one of these types."""
+    """Return True if the nested tuple ``model`` contains an object of one of these types."""
     return isinstance(model, kinds) or (isinstance(model, tuple) and any(holds(part, kinds) for part in model))
 
 
 def is_same(one: Any, other: Any) -> bool:
-    """Return True if two nested tuples contain the identical (``is``) arrays and equal scalars."""
+    """Return True if two nested tuples consist of the same array objects and equal numbers."""
     return one is other or (type(one) is type(other) and isinstance(one, tuple) and all(map(is_same, one, other)))
 
 
@@ -96,7 +96,7 @@ def arrays_of(model: Tree) -> Iterator[Array]:
 
 
 def copied(model: Tree) -> Tree:
-    """Return a deep copy of a nested tuple of arrays."""
+    """Return a copy of a nested tuple with copies of its arrays."""
     if isinstance(model, tuple):
         return type(model)(*map(copied, model))
     return model.copy() if isinstance(model, np.ndarray) else model

@@ -40,7 +40,7 @@ RECENCY = "recency"
 
 
 class Arrival(NamedTuple):
-    """A resize: before round ``round`` of a batch, the state needs ``tasks`` tasks and ``width`` features."""
+    """A resize of the state before round ``round`` of a batch, to ``tasks`` tasks and ``width`` features."""
 
     round: int
     tasks: int
@@ -49,6 +49,8 @@ class Arrival(NamedTuple):
 
 def find_arrivals(codes: Codes, known: int, delay: int, widths: Codes | None = None, width: int = 0) -> list[Arrival]:
     """Return the rounds of a batch before which the state must be resized for new tasks or features.
+
+    ``codes`` are task numbers, and ``widths`` the numbers of features of the records.
 
     New tasks have numbers from ``known`` on, in order of first appearance; record t has ``widths[t]`` features, if
     widths are given, and the state has ``width``. If labels are delayed by ``delay`` rounds, a record is predicted that
@@ -91,7 +93,7 @@ class TaskRegistry:
         self.recency: Recency | None = None
 
     def limit(self, learner: BaseLearner, max_tasks: int | None) -> None:
-        """Set the maximum number of tasks; raise ValueError if the learner cannot drop tasks."""
+        """Set ``max_tasks``, the maximum number of tasks; raise ValueError if the learner cannot drop tasks."""
         if max_tasks is not None and learner.traits.cannot_bound:
             raise ValueError(learner.traits.cannot_bound)
         self.recency = None if max_tasks is None else self.recency or Recency(range(len(self)))
@@ -114,7 +116,7 @@ class TaskRegistry:
     # -- refusals -----------------------------------------------------------------------------------------------------
 
     def checks(self) -> list[Callable[[Sequence[Hashable]], Any]]:
-        """Return functions that raise ValueError for tasks that may not be added."""
+        """Return functions that each raise ValueError if a new task is not allowed."""
         learner, state = self.learner, self.state
         index = self.tasks if state is not None else Index(learner.traits.named)
         state = learner.init(index, InputShape()) if state is None and learner.traits.has_tasks else state
@@ -161,7 +163,9 @@ class TaskRegistry:
         length: int | None = None,
         coming: Sequence[Hashable] = (),
     ) -> None:
-        """Create the initial state for ``tasks``; those in ``coming`` are validated now and added later.
+        """Create the initial state for ``tasks``.
+
+        Those in ``coming`` are only validated, and added at their first records.
 
         If one is invalid, nothing changes.
         """
@@ -177,7 +181,7 @@ class TaskRegistry:
         self.recency = None if self.max_tasks is None else Recency([])
 
     def register(self, new: Sequence[Hashable], size: InputShape, counted: bool = True) -> None:
-        """Add tasks, and resize the state for them and for this width."""
+        """Add the ``new`` tasks, and resize the state for them and for records of the shape ``size``."""
         known = len(self.tasks)
         if len(new):
             self.tasks.add(new)
@@ -190,14 +194,14 @@ class TaskRegistry:
     def validate_and_register(
         self, tasks: Sequence[Hashable], size: InputShape, coming: Sequence[Hashable] = ()
     ) -> None:
-        """Add tasks and resize the state; tasks in ``coming`` are only checked. Raise ValueError for invalid ones."""
+        """Add tasks and resize the state; raise ValueError if one is invalid. Tasks in ``coming`` are only checked."""
         self.validate([*tasks, *coming] if len(tasks) else coming)
         new = self.tasks.new_among(tasks) if len(tasks) else ()
         if len(new) or not self.has_room(size):
             self.register(new, size)
 
     def has_room(self, size: InputShape) -> bool:
-        """Return True if the state needs no resizing for records of this shape."""
+        """Return True if the state fits records of the shape ``size`` without resizing."""
         return bool(size.features <= self.state.features) and (not size.widths or size.widths == self.state.widths)
 
     # -- rounds -------------------------------------------------------------------------------------------------------
@@ -214,6 +218,8 @@ class TaskRegistry:
 
     def learn(self, batch: Batch, y: Any, new: Sequence[Hashable] = ()) -> UpdateResult:
         """Predict and learn a batch, in parts if a new task or feature changes the weights of other tasks.
+
+        ``new`` are the new tasks.
 
         Parameters
         ----------
@@ -254,7 +260,7 @@ class TaskRegistry:
         return learn_in_pieces(batch, y, ends, learn_next)
 
     def learn_bounded(self, batch: Batch, y: Any, tasks: Array, size: InputShape) -> UpdateResult:
-        """Learn as :meth:`learn` does under ``max_tasks``: a new task replaces the least recently seen one."""
+        """Learn a batch under the limit ``max_tasks``: a new task replaces the least recently used one."""
         recency, most = cast(Recency, self.recency), int(self.max_tasks or 0)
         distinct, places = distinct_labels(tasks)
         together = max(most // 4, 1) if self.learner.traits.tasks_independent else 1
@@ -269,7 +275,7 @@ class TaskRegistry:
         return updates[0] if len(updates) == 1 else concatenate_updates(updates)
 
     def _turn_over(self, coming: Sequence[Hashable], leaving: Sequence[int], size: InputShape) -> None:
-        """Add the tasks ``coming``, the last of which replace the task numbers ``leaving``."""
+        """Add the tasks ``coming``, and drop the task numbers ``leaving``, which the last new tasks take."""
         if len(coming) or not self.has_room(size):
             self.register(coming, size)
             if self.recency is not None:
@@ -278,14 +284,14 @@ class TaskRegistry:
             self.drop(leaving)
 
     def evict_for(self, task: Hashable, size: InputShape) -> None:
-        """Make space for a record's new task if there are ``max_tasks``: it replaces the least recently seen task."""
+        """Drop the least recently used task if there are ``max_tasks`` tasks and ``task`` is new."""
         known = task in self.tasks.numbers
         full = len(self.tasks) >= int(self.max_tasks or 0)
         leaving = [cast(Recency, self.recency).oldest()] if full and not known else []
         self._turn_over([] if known else [task], leaving, size)
 
     def validate_and_evict(self, tasks: Sequence[Hashable]) -> None:
-        """Raise ValueError for invalid tasks; drop the tasks beyond ``max_tasks``."""
+        """Raise ValueError if a task is invalid; drop the least recently used tasks beyond ``max_tasks``."""
         self.validate(tasks)
         excess = len(self.tasks) - int(self.max_tasks or 0)
         if self.recency is not None and excess > 0:

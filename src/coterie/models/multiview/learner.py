@@ -58,7 +58,7 @@ SLACK = 1e-6
 
 @dataclass
 class ViewState:
-    """The state of a multi-view learner: arrays, the names of the views, and their numbers of features."""
+    """The state of a multi-view learner: arrays of the model, and the names and numbers of features of the views."""
 
     model: Tree
     names: list[Hashable]
@@ -88,7 +88,7 @@ class _Saved(msgspec.Struct):
 
 
 class ViewRound(BaseLearner):
-    """Base class of multi-view learners; all records belong to a single task.
+    """Base class of learners of records with several views, which belong to a single task.
 
     Rows are :class:`~coterie.models.multiview.ViewRecords`; in files the names of the views take the place of tasks.
     """
@@ -105,7 +105,7 @@ class ViewRound(BaseLearner):
 
     @abstractmethod
     def _learn(self, state: LearnerState, records: ViewRecords, y: Margins) -> Moves:
-        """Predict all records and learn one for each label in y."""
+        """Predict all records, and learn one of them for each label in y."""
 
     def refuse(self, state: LearnerState, tasks: Sequence[Hashable]) -> None:
         """Do nothing: there is a single task."""
@@ -147,7 +147,7 @@ class ViewRound(BaseLearner):
 
 
 class _NormLearner(ViewRound):
-    """Base class of multi-view learners with a norm and a rule."""
+    """Base class of multi-view learners that combine the views by a norm."""
 
     def __init__(self, norm: Norm, rule: Part, average: bool) -> None:
         self.norm = norm
@@ -157,11 +157,16 @@ class _NormLearner(ViewRound):
         self.traits = replace(self.traits, can_refuse=not norm.compiled)  # the gradient of a gauge may be refused
 
     def _rank(self, widths: Sequence[int]) -> int:
-        """Return the number of singular values of V for views with these numbers of features."""
+        """Return the number of singular values of V for views with these numbers of features.
+
+        V has one column per view, the sum of its updates.
+
+        V has one column per view, the sum of its updates.
+        """
         return self.norm.rank(tuple(widths))
 
     def _reshape(self, state: ViewState, widths: Sequence[int]) -> None:
-        """Resize the state for new features, for which V has more singular values; on an error it is unchanged."""
+        """Resize the state for views with new numbers of features, ``widths``; on an error it is unchanged."""
         r, potential = self._rank(widths), state.model.potential
         if r == self._rank(state.widths):
             return
@@ -227,7 +232,7 @@ class ViewLearner(_NormLearner):
     """
 
     def init(self, tasks: Index, size: InputShape, length: int | None = None) -> ViewState:
-        """Return the initial state."""
+        """Return the initial state for these tasks and records of the shape ``size``."""
         store, potential = self.norm.start(size.widths, size.dense)
         return ViewState(primal.Primal(store, potential, self._mean), list(size.names), size.widths, size.dense)
 
@@ -296,12 +301,12 @@ class KernelViewLearner(_NormLearner):
         self.traits = replace(self.traits, can_refuse=True, counts_unseen=True)
 
     def _rank(self, widths: Sequence[int]) -> int:
-        """Return K: with kernels, V has as many singular values as views."""
+        """Return the number of views, which is the number of singular values if views have kernels."""
         linear = isinstance(self.kernels, PlainProduct) and self.kernels.plain
         return super()._rank(widths) if linear else len(widths)
 
     def _kernels_for(self, names: Sequence[Hashable]) -> list[Part]:
-        """Return the kernels that the norm needs: one per view, or one per pair of views of a common space."""
+        """Return the kernels that the norm needs: one per view or, for views in one space, one per pair of views."""
         pairs = self.norm.one_space and isinstance(self.kernels, Mapping)
         return by_pair(self.kernels, names) if pairs else by_view(self.kernels, names)
 
@@ -333,7 +338,10 @@ class KernelViewLearner(_NormLearner):
     def _block(
         self, state: ViewState, records: ViewRecords, y: Margins, first: int, last: int, delay: int, moves: Moves
     ) -> int:
-        """Learn a block's records from ``first`` on until memory is full; return the first unlearned index."""
+        """Learn the records of a block from ``first`` on until memory is full.
+
+        Return the index of the first one not learned.
+        """
         supports, potential = state.model.supports, state.model.potential
         most = self._at_once(state, len(supports.coefficients) + MOST) if self.norm.compiled else 1
         n = min(last - first, most)
@@ -358,11 +366,11 @@ class KernelViewLearner(_NormLearner):
         return first + n
 
     def _at_once(self, state: ViewState, supports: int) -> int:
-        """Return the number of records per block, for this number of support vectors."""
+        """Return the number of records per block, which decreases with the number of support vectors."""
         return max(FEWEST, min(MOST, VALUES // (len(state.model.potential.factor) * supports)))
 
     def _with_all(self, state: ViewState, records: FeatureSet, block: FeatureSet) -> NDArray[np.float64]:
-        """Return inner products of records with the support vectors, and with the block."""
+        """Return the inner products of records with the support vectors, and with the records of the block."""
         supports = state.model.supports.seen
         return np.concatenate([self._products(state, records, supports), self._products(state, records, block)], axis=1)
 
@@ -389,7 +397,7 @@ class KernelViewLearner(_NormLearner):
 
 
 def by_view(kernels: Part, names: Sequence[Hashable]) -> list[Part]:
-    """Return a tuple with the kernel of each view, from one kernel, a list in order, or a mapping by view name.
+    """Return one kernel per view, given one kernel for all, a list in the order of the views, or a mapping by name.
 
     Raises
     ------
@@ -407,7 +415,7 @@ def by_view(kernels: Part, names: Sequence[Hashable]) -> list[Part]:
 
 
 def by_pair(kernels: Mapping[tuple[Hashable, Hashable], Part], names: Sequence[Hashable]) -> list[Part]:
-    """Return the kernels of the pairs of views (0, 0), (0, 1), ..., (1, 1), ..., from a mapping by pairs of names.
+    """Return one kernel for each pair of views (0, 0), (0, 1), ..., given a mapping from pairs of names.
 
     Raises
     ------
@@ -431,7 +439,7 @@ def by_pair(kernels: Mapping[tuple[Hashable, Hashable], Part], names: Sequence[H
 
 @dataclass(frozen=True)
 class Turned:
-    """The kernel of two views with exchanged arguments: k(z, x) for k(x, z)."""
+    """The kernel k(z, x), for a kernel k(x, z) of two views: its arguments are exchanged."""
 
     kernel: Part
 
@@ -451,7 +459,10 @@ class Turned:
 
 
 def require_sizes(kernels: Sequence[Part], names: Sequence[Hashable], widths: Sequence[int]) -> None:
-    """Raise ValueError for kernels of two views with different numbers of features, except functions of two arrays."""
+    """Raise ValueError if a kernel joins views with different numbers of features.
+
+    Functions of two arrays are excepted.
+    """
     K = len(names)
     for a, b in itertools.combinations(range(K if len(kernels) > K else 0), 2):
         kernel = kernels[pair(a, b, K)]
@@ -464,7 +475,7 @@ def require_sizes(kernels: Sequence[Part], names: Sequence[Hashable], widths: Se
 
 
 def _require_lengths(own: NDArray[np.float64], block: FeatureSet) -> None:
-    """Raise ValueError if the pairwise kernels of a record's views are jointly not positive semidefinite."""
+    """Raise ValueError if the kernel values of the views of one record do not form a positive semidefinite matrix."""
     K = block.present.shape[1]
     values = np.linalg.eigvalsh(own.reshape(-1, K, K))
     wrong = values[:, 0] < -SLACK * np.maximum(values[:, -1], 0.0) - SLACK**2
@@ -476,7 +487,7 @@ def _require_lengths(own: NDArray[np.float64], block: FeatureSet) -> None:
 
 
 def compiled_rule(rule: Part) -> MistakeStep | ShortestStep:
-    """Return the compiled form of the rule: the Perceptron or passive-aggressive step.
+    """Return the compiled form of a rule, which must be the Perceptron or passive-aggressive.
 
     Raises
     ------
@@ -502,10 +513,10 @@ def _same_views(views: Sequence[Hashable], names: Sequence[Hashable]) -> None:
 
 
 def _form(state: ViewState, records: ViewRecords) -> ViewRows:
-    """Convert records to the storage of the model (dense or sparse), with zeros for absent views."""
+    """Convert records to dense or sparse rows as the model stores them, with zeros for absent views."""
     return cut(as_form(records.rows, state.dense, state.widths), len(state.names), 0, len(records))
 
 
 def _seen(state: ViewState, records: ViewRecords, first: int) -> FeatureSet:
-    """Convert records to the form that kernels need; the first one is ``first`` rounds ahead."""
+    """Convert records to the form that kernels read; ``first`` is the number of rounds before the first one."""
     return FeatureSet(_form(state, records), records.present, state.rounds + first + np.arange(len(records)))

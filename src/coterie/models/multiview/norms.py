@@ -23,26 +23,32 @@ EXPONENT = spec.Setting(at_least=1, words=("auto",))
 
 
 def exponent_of(p: float | Literal["auto"], r: int) -> float:
-    """Return p; for "auto" it is max(1, ln r) for r singular values, so the 2p-norm is close to the maximum."""
+    """Return p, or for p="auto" max(1, ln r) for r singular values. The 2p-norm is then close to the maximum."""
     return max(1.0, math.log(r)) if p == "auto" else float(p)
 
 
 class _OfOneSpace(ABC):
-    """Base class of norms of the singular values of V = [v_1 … v_K], for views in one feature space."""
+    """Base class of norms for views in one feature space.
+
+    They depend on the singular values of V = [v_1 … v_K], with the sum of the updates of each view as a column.
+    """
 
     one_space: ClassVar[bool] = True
     inner: ClassVar[float] = 2.0
 
     @abstractmethod
     def potential(self, n: int, r: int) -> Schatten:
-        """Return the initial state for n views (or n features if those are fewer) and r singular values."""
+        """Return the initial state of the norm for n views (or features, if those are fewer) and r singular values."""
 
     def rank(self, widths: Widths) -> int:
-        """Return the number of singular values of K views with d features: min(d, K), at least 1."""
+        """Return the number of singular values for views with these numbers of features: min(d, K), at least 1.
+
+        K is the number of views, and d the number of features of each.
+        """
         return max(min(max(widths), len(widths)), 1)
 
     def start(self, widths: Widths, dense: bool) -> tuple[DenseMatrix | SparseMatrix, Schatten]:
-        """Return zero weights, and the norm's initial state for them."""
+        """Return zero weights for views with these numbers of features, and the initial state of the norm."""
         store = empty_matrix(widths, dense)
         return store, self.potential(store.order, self.rank(widths))
 
@@ -74,7 +80,7 @@ class SchattenNorm(_OfOneSpace):
     p: float | Literal["auto"] = spec.field(EXPONENT, default=2.0)
 
     def potential(self, n: int, r: int) -> Schatten:
-        """Return the initial state for n views (or n features if those are fewer) and r singular values."""
+        """Return the initial state of the norm for n views (or features, if those are fewer) and r singular values."""
         return Schatten.empty(n, exponent_of(self.p, r))
 
 
@@ -121,11 +127,16 @@ class SpectralNorm(_OfOneSpace):
             )
 
     def gradient(self, sizes: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return ∇Φ* at these singular values."""
+        """Return the gradient of the conjugate potential Φ* at these singular values.
+
+        It maps sums of updates to weights.
+
+        It maps sums of updates to weights.
+        """
         return checked(self.gauge, sizes)
 
     def potential(self, n: int, r: int) -> Spectral:
-        """Return the initial state for n views (or n features if those are fewer)."""
+        """Return the initial state of the norm for n views (or features, if those are fewer) and r singular values."""
         return Spectral.empty(n, 1.0)
 
 
@@ -175,14 +186,14 @@ class GroupNorm:
         return len(widths)
 
     def potential(self, n: int, r: int) -> Group:
-        """Return the norm's initial state for n views."""
+        """Return the initial state of the norm for n views and r singular values."""
         p = exponent_of(self.p, r)
         if self.beyond_span > 0:
             return Beyond.with_part(n, p, float(self.inner), float(self.beyond_span))
         return Group.empty(n, p, float(self.inner))
 
     def start(self, widths: Widths, dense: bool) -> tuple[Flat, Group]:
-        """Return zero weights, and the norm's initial state for them."""
+        """Return zero weights for views with these numbers of features, and the initial state of the norm."""
         return Flat.empty(widths), self.potential(len(widths), self.rank(widths))
 
 

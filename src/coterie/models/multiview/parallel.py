@@ -108,7 +108,7 @@ class ParallelLearner(ViewRound, MetaLearner):
     def _by_view(
         self, state: ParallelState, records: ViewRecords
     ) -> list[tuple[ViewLearner | KernelViewLearner, ViewState, ViewRecords]]:
-        """Return for each view its learner, its state, and its part of the records."""
+        """Return for each view its learner, its state, and the rows of the records that have this view."""
         K = len(state.names)
         return [
             (learner, member, ViewRecords(alone(records.rows, K, k), records.present[:, k : k + 1]))
@@ -145,5 +145,5 @@ class ParallelLearner(ViewRound, MetaLearner):
 
 
 def _size_of(width: int, dense: bool, *names: Hashable) -> InputShape:
-    """Return the shape of one view's records."""
+    """Return the shape of the records of one view with this number of features."""
     return InputShape(width, dense, names, (width,))

@@ -35,14 +35,14 @@ class ViewRecords:
         return ViewRecords(cut(self.rows, self.present.shape[1], first, last), self.present[first:last])
 
     def joined(self, below: ViewRecords) -> ViewRecords:
-        """Concatenate these records and those of ``below``."""
+        """Return these records followed by those of ``below``."""
         from coterie._compiled.views.forms import stack
 
         return ViewRecords(stack(self.rows, below.rows), np.concatenate([self.present, below.present]))
 
 
 class Views:
-    """The views of records: their names, numbers of features and, for dictionaries, feature names.
+    """The views of a model: their names and numbers of features; for dictionaries, also the feature names.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ class Views:
         return len(self.names)
 
     def place(self, name: Hashable) -> int:
-        """Return the index of the view with this name.
+        """Return the index of the view ``name``.
 
         Raises
         ------
@@ -88,25 +88,28 @@ class Views:
         return self._places[name]
 
     def sizes(self) -> list[int]:
-        """Return the number of feature names of each view; :meth:`shorten` restores them."""
+        """Return the number of known feature names of each view."""
         return [len(words) for words in self.words or ()]
 
     def shorten(self, sizes: Sequence[int]) -> None:
-        """Remove feature names, so that each view has as many as ``sizes`` says."""
+        """Forget the latest feature names, so that each view has as many as ``sizes`` says."""
         for words, size in zip(self.words or (), sizes, strict=True):
             words.shorten(size)
         if self.words is not None:
             self.widths = list(sizes)
 
     def records(self, records: Sequence[Record], resize: bool, unseen: bool = False) -> ViewRecords:
-        """Encode dictionaries of dictionaries; new features get columns if ``resize``, else they are ignored."""
+        """Encode records that are dictionaries from view to features. New features get columns if ``resize``."""
         view_records = self.read(records, lambda k, features: self._encode(k, features, resize, unseen))
         if resize and self.words is not None:
             self.widths = [len(words) for words in self.words]
         return view_records
 
     def read(self, records: Sequence[Record], row: Callable[[int, Any], Csr]) -> ViewRecords:
-        """Encode dictionaries of dictionaries by ``row(view, features)``; a missing key or None is an absent view."""
+        """Encode records that are dictionaries from view to features, each by ``row(view, features)``.
+
+        A missing key or None is an absent view.
+        """
         K = len(self)
         present = np.zeros((len(records), K), bool)
         parts = [_NOTHING] * (len(records) * K)
@@ -125,7 +128,7 @@ class Views:
         return self.words[k].record(features, resize, unseen)
 
     def to_json(self) -> Json:
-        """Return the views as data for :func:`views_from_json`."""
+        """Return the views as JSON data for :func:`views_from_json`."""
         words = self.words or []
         shared = len(words) > 1 and all(vocabulary is words[0] for vocabulary in words)
         names = [list(vocabulary.numbers) for vocabulary in (words[:1] if shared else words)]

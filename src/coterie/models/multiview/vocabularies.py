@@ -24,7 +24,7 @@ from coterie.types import Json, Record
 
 @dataclass(frozen=True)
 class SecondColumn:
-    """The key of the second column of a feature, which differs from every name of a user."""
+    """The key of a feature's second column, which is equal to no feature name."""
 
     feature: int
 
@@ -48,12 +48,15 @@ class Vocabulary:
         return len(self.numbers)
 
     def shorten(self, names: int) -> None:
-        """Remove all names except the first ``names``."""
+        """Remove all but the first ``names`` names."""
         while len(self.numbers) > names:
             self.numbers.popitem()
 
     def record(self, features: Record, resize: bool, unseen: bool = False) -> Csr:
-        """Encode one dictionary as a row; new names are added if ``resize``, else ignored unless ``unseen``."""
+        """Encode one dictionary as a row.
+
+        New names get columns if ``resize``, and temporary ones if ``unseen``; else they are ignored.
+        """
         plain = self._plain(features, resize, unseen) if type(features) is dict else None
         if plain is not None:
             return plain
@@ -71,7 +74,7 @@ class Vocabulary:
         return np.array([self.numbers.get(name, -1) for name in names], np.int32)
 
     def _plain(self, features: Json, resize: bool, unseen: bool) -> Csr | None:
-        """Encode one dictionary of plain numbers and strings as a row; None if it has other values."""
+        """Encode one dictionary of plain numbers and strings as a row; return None if it has other values."""
         if unseen:
             read = read_with_unseen(features, self.numbers, PLAIN, False)
             return None if read is None else Csr(*read[:2], one_record(len(read[0])))
@@ -142,12 +145,12 @@ def concatenated(parts: Sequence[Csr]) -> Csr:
 
 @lru_cache(4096)
 def one_record(entries: int) -> NDArray[np.int64]:
-    """Return ``indptr`` of a CSR matrix with one row of this many entries; read-only."""
+    """Return the read-only array ``indptr`` of a CSR matrix with one row of this many entries."""
     return np.array([0, entries], np.int64)
 
 
 def _numbers(features: Record) -> tuple[Iterable[str], NDArray[np.float64]]:
-    """Return the names and the finite values of a dictionary of numbers."""
+    """Return the names and values of a dictionary of finite numbers."""
     values = features.values()
     try:
         if NUMBERS.issuperset(map(type, values)) and sum(map(abs, values)) <= LARGEST_VALUE:
