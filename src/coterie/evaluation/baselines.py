@@ -40,7 +40,10 @@ _CHUNK = 1 << 17
 
 @dataclass(slots=True)
 class LabelCounts:
-    """Running counts of labels, and the most frequent label; for regression the sum of the labels, under None."""
+    """Running counts of labels, with the most frequent label.
+
+    For regression it has the sum of the labels, under the key None.
+    """
 
     n: int = 0
     sums: dict[Label, float] = field(default_factory=dict)
@@ -55,7 +58,7 @@ class LabelCounts:
             self.leader = label
 
     def add_later(self, counts: LabelCounts, before: LabelCounts) -> None:
-        """Add the labels that another counter has counted since its earlier state ``before``."""
+        """Add the labels that the counter ``counts`` has counted since ``before``, its own earlier state."""
         self.n += counts.n - before.n
         for label, count in counts.sums.items():
             self.sums[label] = self.sums.get(label, 0.0) + count - before.sums.get(label, 0.0)
@@ -80,7 +83,7 @@ class LabelCounts:
 
 
 class RoundCounts(NamedTuple):
-    """Counts before each of R rounds: of all labels, the true label, and (multiclass) the two most frequent labels.
+    """The counts that baselines need before each of R rounds: of all labels, and of the true and frequent ones.
 
     ``leaders`` are these two, of the task and of all tasks; ``known`` is the number of labels.
     """
@@ -94,7 +97,7 @@ class RoundCounts(NamedTuple):
 
 
 class LabelBaselines:
-    """Baselines of a stream: the constant, and the running mean (or label frequency) of each task.
+    """The baselines that predict from labels only: the constant, and the running mean (or rate) of each task.
 
     Parameters
     ----------
@@ -164,6 +167,8 @@ class LabelBaselines:
     ) -> tuple[LabelRates, LabelRates, tuple[Floats, Floats]]:
         """Predict rounds, each from the labels that arrived before it, and count these labels.
 
+        ``task`` are the task numbers of the rounds, and ``prior`` is the prior of label frequencies.
+
         ``task`` numbers the task of each round among ``tasks``.
         """
         # labels known before each round, counted from the first one still to come; the last entry is after the chunk
@@ -191,7 +196,7 @@ class LabelBaselines:
     def _count_two(
         self, tasks: Sequence[Hashable], task: Ints, labels: Array, come: Ints, prior: LabelPrior
     ) -> RoundCounts:
-        """Count the labels of a two-class stream, or sum numeric labels, with arrays."""
+        """Count the labels before each round of a two-class stream, or sum numeric labels, with array operations."""
         total, late, first = self.total, len(self._late), int(come[-1])
         present, codes = np.unique(task, return_inverse=True)
         names = list(dict.fromkeys([*(tasks[k] for k in present.tolist()), *(name for name, _ in self._late)]))
@@ -227,7 +232,7 @@ class LabelBaselines:
     def _count_many(
         self, tasks: Sequence[Hashable], task: Ints, labels: Array, come: Ints, prior: LabelPrior
     ) -> RoundCounts:
-        """Count the labels of a multiclass stream one by one."""
+        """Count the labels before each round of a multiclass stream, one by one."""
         rows, new, total = [], LabelCounts(), self.total
         leaders = np.empty((2, len(labels)), object)
         for t, (name, label) in enumerate(zip([tasks[k] for k in task.tolist()], labels.tolist(), strict=True)):
@@ -245,7 +250,7 @@ class LabelBaselines:
         return RoundCounts(leaders, n, total_n, known, np.array(counts[:3]), np.array(counts[3:]))
 
     def to_saved(self) -> Json:
-        """Return the counts and losses as JSON data; delayed labels are not included."""
+        """Return the counts and losses as JSON data, without labels that have not arrived."""
         tasks = [[task, *counts.to_saved()] for task, counts in self.tasks.items()]
         return {"tasks": tasks, "total": self.total.to_saved(), "losses": self.losses.tolist()}
 
@@ -265,7 +270,7 @@ class LabelBaselines:
 
 
 def _losses(rates: Floats, labels: Array, prior: LabelPrior) -> Floats:
-    """Return the loss of each round for predicted means (regression) or predicted frequencies of the true labels."""
+    """Return the loss of each round for predicted means of numbers, or predicted rates of the true labels."""
     if prior.half:
         return log_losses(rates)
     return np.clip(labels.astype(np.float64)[:, None] - rates, -LARGEST_RESIDUAL, LARGEST_RESIDUAL) ** 2

@@ -80,7 +80,7 @@ class Comparison:
         return min(self.models, key=lambda name: self.traces[name].error)
 
     def verdict(self, learner: str | None = None, against: str | None = None, confidence: float = 0.95) -> Verdict:
-        """Compute the verdict on one learner against another, on average and for each task.
+        """Compute the verdict on one learner ``against`` another, on average and for each task.
 
         Parameters
         ----------
@@ -145,7 +145,7 @@ class Comparison:
 
 
 def asked_for(comparison: Comparison, against: str | None = None) -> str:
-    """Return the default learner of the verdict: the requested one with the smallest error.
+    """Return the default learner of a comparison's verdict: the one with the smallest error that the user passed.
 
     These are the learners passed to :func:`compare`, without baselines. If there are none, a baseline is chosen.
 
@@ -164,7 +164,7 @@ def asked_for(comparison: Comparison, against: str | None = None) -> str:
 
 
 def best_baseline(traces: Mapping[str, Trace], learner: str, reference_names: Sequence[str] = ()) -> str:
-    """Return the name of the best baseline: that with the smallest mean gain of the learner over it.
+    """Return the name of the baseline over which the learner has the smallest mean gain.
 
     Parameters
     ----------
@@ -185,7 +185,7 @@ def best_baseline(traces: Mapping[str, Trace], learner: str, reference_names: Se
 
 
 def baselines_among(traces: Mapping[str, Trace], learner: str, reference_names: Sequence[str] = ()) -> list[str]:
-    """Return the names of the baselines of a learner; see :func:`best_baseline`."""
+    """Return the names of a learner's baselines among the traces; see :func:`best_baseline`."""
     names = [name for name in dict.fromkeys((*reference_names, *BASELINES)) if name in traces and name != learner]
     if not names:
         raise ValueError(f"there is no baseline for {learner!r} among {sorted(traces)}")
@@ -268,7 +268,7 @@ def side_by_side(
     on_round: Callable[[Mapping[str, Trace]], None] | None = None,
     label_baselines: LabelBaselines | None = None,
 ) -> Comparison:
-    """Evaluate learners on the same blocks: ``rounds`` has one block per learner in each item.
+    """Evaluate several learners on the same stream. Each item of ``rounds`` has one block per learner.
 
     Parameters
     ----------
@@ -308,7 +308,7 @@ def side_by_side(
 
 
 def _named(models: Estimator | Sequence[Estimator] | Mapping[str, Estimator]) -> Mapping[str, Estimator]:
-    """Return a mapping from name to model: by the keys of a dictionary, or by class (and parameters).
+    """Return a mapping from name to model: the given one, or models named after their class (and parameters).
 
     Raises
     ------
@@ -340,7 +340,7 @@ def _named(models: Estimator | Sequence[Estimator] | Mapping[str, Estimator]) ->
 
 
 def _first_of(models: Mapping[str, Estimator], X: AnyRecords, y: AnyLabels) -> tuple[AnyRecords, AnyRecords]:
-    """Return the first records, and X with those records put back if it is an iterator."""
+    """Return the first records of X and y, and X with those records put back if it is an iterator."""
     if y is not None or not models:
         return X, X
     numbers = any(stream_model_of(model).label_encoder.numeric for model in models.values())

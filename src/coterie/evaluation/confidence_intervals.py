@@ -46,7 +46,7 @@ class Tally(NamedTuple):
 
     @classmethod
     def from_values(cls, values: Floats, group: Ints | None = None, groups: int = 1) -> Tally:
-        """Return the sums of ``values`` by ``group`` (or in one group), without nan values."""
+        """Return the number, sum and sum of squares of ``values`` in each group, without nan."""
         group = np.zeros(len(values), np.int64) if group is None else group
         defined = ~np.isnan(values)
         values, group = values[defined], group[defined]
@@ -56,7 +56,7 @@ class Tally(NamedTuple):
 
     @property
     def whole(self) -> tuple[int, float, float]:
-        """Return the sums over all groups, as one group."""
+        """Return the sums over all groups, as a tally with one group."""
         return int(self.n.sum()), float(self.total.sum()), float(self.squares.sum())
 
     @property
@@ -86,7 +86,7 @@ def add_groups(one: Arrays, other: Arrays, places: Ints) -> Arrays:
 def paired_interval(
     n: float | Array, total: float | Array, squares: float | Array, confidence: float = 0.95
 ) -> tuple[Floats, Floats]:
-    """Return the adjusted Wald interval (Agresti and Min) for the difference of two matched error rates.
+    """Return the adjusted Wald interval (Agresti and Min) for the difference of two error rates on the same rounds.
 
     Add 1/2 to each of the four cells (both wrong, b, c, both right): n' = n + 2, b' = b + 1/2, c' = c + 1/2. Then it is
 
@@ -128,7 +128,7 @@ def paired_interval(
 
 
 def student_interval(n: int, total: float, squares: float, confidence: float = 0.95) -> tuple[float, float]:
-    """Return Student's t interval for the mean of values; nan for fewer than two.
+    """Return Student's t interval for a mean of n values, from their sum and sum of squares; nan for fewer than two.
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ def student_interval(n: int, total: float, squares: float, confidence: float = 0
 
 
 def normal_interval(n: int, total: float, squares: float, confidence: float = 0.95) -> tuple[float, float]:
-    """Return the normal interval for the mean of many values; nan for none.
+    """Return the normal interval for a mean of n values, from their sum and sum of squares; nan for none.
 
     The variance includes ten more values of their mean square, so that a few equal values do not appear certain.
 
@@ -184,7 +184,7 @@ def normal_interval(n: int, total: float, squares: float, confidence: float = 0.
 
 
 def mean_of_tasks(gain: Floats, low: Floats, high: Floats, confidence: float = 0.95) -> tuple[float, float, float]:
-    """Return the unweighted mean of the tasks' gains, and its confidence interval.
+    """Return the plain mean of the tasks' gains and its confidence interval, from the gains and their intervals.
 
     For ten tasks or more it is Student's t interval for the mean over such tasks, whatever their sizes and differences.
     For fewer, or if all gains are equal, it is the interval for the mean of these tasks, by the squares of the

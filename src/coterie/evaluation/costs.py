@@ -29,7 +29,7 @@ Measure = tuple[str, str, str]
 
 @dataclass(frozen=True)
 class CostWords:
-    """The name, unit and number format of an error measure.
+    """The words with which an error measure is reported: its name, unit and number format.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class CostWords:
         return f"gain in{self.unit or ' ' + self.error}"
 
     def for_json(self, values: Fields) -> Json:
-        """Return values for JSON: ``error`` in keys becomes the measure's key, and nan and infinity become None."""
+        """Return values as JSON data: the key ``error`` is replaced by the measure's own, nan and infinity by None."""
         return {
             name.replace("error", self.key) if name in ("error", "error_against") else name: (
                 None if isinstance(value, float) and not isfinite(value) else value

@@ -86,7 +86,9 @@ class Explanation:
     rest_of: str = ""
 
     def lines(self, most: int | None = None) -> Iterator[str]:
-        """Return table rows of the largest ``most`` contributions (default: all) and of the remaining sum.
+        """Return table rows of the largest contributions and of the sum of all others.
+
+        There are at most ``most`` rows for contributions, by default all.
 
         Original values have a separate column if scaling changed any.
         """
@@ -106,7 +108,7 @@ class Explanation:
         return table(heads, [*rows, ["margin", *empty, f"{self.margin:+.4g}"]])
 
     def giving(self, record: Record) -> Explanation:
-        """Return a copy with the original (unscaled) values of the record."""
+        """Return a copy that also shows the values of the record before they were scaled."""
         return replace(self, parts=[part._replace(given=record.get(part.name)) for part in self.parts])
 
     def __str__(self) -> str:
@@ -124,14 +126,14 @@ class Weights(list[Weight]):
         self.of_task = of_task
 
     def table(self) -> tuple[list[str], list[list[str]]]:
-        """Return the headings and rows of a table of shared weights and, for a task, its own weights and the sums."""
+        """Return the headings and rows of a table of the shared weights and, for a task, its own weights and sums."""
         heads = ["feature", "shared", "own", "together"] if self.of_task else ["feature", "weight"]
         rows = [(shown(name), (shared, own, shared + own)) for name, shared, own, _ in self]
         return heads, [[name, *(f"{number:+.3g}" for number in numbers[: len(heads) - 1])] for name, numbers in rows]
 
 
 def _format_given(value: object) -> str:
-    """Format an original value of a record; empty for None."""
+    """Format a value of a record before scaling; an empty text for None."""
     if value is None:
         return ""
     return f"{value:.6g}" if isinstance(value, (int, float)) else str(value)
@@ -144,7 +146,9 @@ def largest(
     n: int,
     spread: Floats | None = None,
 ) -> Weights:
-    """Return the n features with the largest own (else shared) weights, without zeros.
+    """Return the n features with the largest weights: own ones if they are passed, else shared ones.
+
+    Zeros are left out.
 
     Weights are multiplied by the ``spread`` of features, if known, before comparison.
     """
@@ -160,7 +164,7 @@ def largest(
 
 
 def varied(weights: Sequence[Weight], n: int) -> list[Weight]:
-    """Return the first n weights, with at most five features of the same column.
+    """Return the first n weights, at most five of them from the same column.
 
     Examples
     --------
@@ -211,7 +215,7 @@ def shown(name: Hashable) -> str:
 
 
 def explanation_of(names: Sequence[Hashable], values: Sequence[float], margins: Floats, rest_of: str) -> Explanation:
-    """Compute an explanation from the margins of one-feature records and of a record without features.
+    """Return an explanation computed from margins: those of records with one feature each, and of an empty record.
 
     If the parts do not add up to the margin, because it is not a weighted sum, the remainder is attributed to
     ``rest_of``.
@@ -234,11 +238,11 @@ class SharingModel(Protocol):
 
     @property
     def relation_matrix_(self) -> Matrix:
-        """M = A⁻¹ for the known tasks."""
+        """The matrix M = A⁻¹ by which the known tasks share updates."""
 
 
 def relation_among(model: SharingModel, tasks: Sequence[Hashable]) -> Matrix:
-    """Return the submatrix of ``relation_matrix_`` for these tasks.
+    """Return the rows and columns of ``relation_matrix_`` that belong to these tasks.
 
     Raises
     ------
@@ -259,7 +263,10 @@ def relation_among(model: SharingModel, tasks: Sequence[Hashable]) -> Matrix:
 
 
 def correlations(model: SharingModel, tasks: Sequence[Hashable] | None = None) -> Matrix:
-    """Return the correlations M_ij / sqrt(M_ii M_jj) of these tasks (default: all), shape (K, K)."""
+    """Return the correlation M_ij / sqrt(M_ii M_jj) between each pair of tasks (by default all), shape (K, K).
+
+    M = A⁻¹ is the matrix by which the K tasks share updates.
+    """
     M = model.relation_matrix_ if tasks is None else relation_among(model, tasks)
     own = np.diag(M)
     length = np.sqrt(np.where(own > 0.0, own, 1.0))  # a task without updates may share nothing, not even with itself
@@ -267,7 +274,9 @@ def correlations(model: SharingModel, tasks: Sequence[Hashable] | None = None) -
 
 
 def nearest_tasks(model: SharingModel, task: Hashable, n: int = 5) -> list[tuple[Hashable, float]]:
-    """Return the n tasks most correlated with a task, with the correlations M_ij / sqrt(M_ii M_jj).
+    """Return the n tasks with the largest correlation with a task, and these correlations.
+
+    The correlation is M_ij / sqrt(M_ii M_jj), for the matrix M = A⁻¹ by which tasks share updates.
 
     Negative values, of tasks with opposite weights, come last. Only the first 2000 tasks are compared.
 

@@ -47,7 +47,7 @@ OnRound = Callable[[Mapping[str, Trace]], None]
 
 
 class LearnerFactory(Protocol):
-    """Interface of factories that create a learner once the type of task labels is known."""
+    """Interface of objects that create a learner when the type of task labels is known."""
 
     @property
     def is_regression(self) -> bool:
@@ -114,7 +114,7 @@ def learn(
     stop: Stop | None = None,
     checkpoints: Checkpoints | None = None,
 ) -> LearningOutcome:
-    """Learn new models from files, side by side with the baselines.
+    """Learn new models from files in one pass, compared with their baselines.
 
     Parameters
     ----------
@@ -192,7 +192,7 @@ def continue_learning(
 
 
 def checked_blocks(reader: Reader, models: Iterable[Estimator]) -> Iterator[Block]:
-    """Yield labelled blocks; raise InputError with file and line for a record that a model cannot learn."""
+    """Yield the labelled blocks of a reader. Raise InputError, with file and line, if a model cannot learn a record."""
     models = list(models)
     with closing(_CheckedStream(reader, stream_model_of(models[0]).label_encoder.numeric)) as stream:
         stream.set_models(models)
@@ -231,7 +231,7 @@ def _run_pass(
 
 
 class _CheckedStream:
-    """Labelled blocks of a reader that have been checked by all models.
+    """The labelled blocks of a reader, each checked by all models before any of them learns it.
 
     Attributes
     ----------
@@ -274,7 +274,7 @@ class _CheckedStream:
         return self.stopped is not None or self.failed is not None
 
     def set_checkpoints(self, checkpoints: Checkpoints | None, model: Estimator, delay: int) -> None:
-        """Save the model between blocks when a checkpoint is due."""
+        """Save the model between two blocks whenever ``checkpoints`` is due; ``delay`` is that of labels."""
 
         def save_if_due() -> None:
             # a checkpoint is resumed by reading from this record on: the last ones were predicted and not learned
@@ -362,7 +362,7 @@ class _CheckedStream:
         return not self._label_encoder.numeric and len(self._labels) < 2
 
     def require_labels(self, delay: int) -> None:
-        """Raise an error at the end of a stream if it had only one label, or if no label arrived."""
+        """Raise an error at the end of a stream in which no label arrived, or only one."""
         if self._ended_early:
             return
         rows, path = self.reader.rows, self.reader.path

@@ -34,7 +34,7 @@ _FIRST = 30
 
 
 def measures_with_values(words: CostWords, learners: Iterable[Mapping[str, float]]) -> list[Measure]:
-    """Return the metrics to show besides the error; log loss only if a learner has probabilities."""
+    """Return the metrics to show besides the error. Log loss is left out if no learner has probabilities."""
     has_losses = any(not np.isnan(metrics.get("log_loss", np.nan)) for metrics in learners)
     return [measure for measure in words.measures if measure[1] != "log_loss" or has_losses]
 
@@ -61,7 +61,7 @@ class ErrorCurve(NamedTuple):
 
 
 def settled(rounds: Ints) -> Flags:
-    """Return a mask of the rounds after a warm-up of 1 % of all rounds, and at least 30."""
+    """Return a mask of the rounds after a warm-up of 1 % of all rounds, but at least 30 rounds."""
     # the last point is always included, even if the stream is shorter than the warm-up
     return np.asarray(rounds >= min(max(_FIRST, rounds[-1] // 100), rounds[-1]))
 

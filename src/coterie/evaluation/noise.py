@@ -71,7 +71,9 @@ _STRAIGHT = 1e-4
 
 
 class Judged(NamedTuple):
-    """The confidence interval of each task's gain and p-values of its sign; nan for tasks without rounds.
+    """The confidence interval of each task's gain, and the p-values of a positive and a negative gain.
+
+    They are nan for tasks without rounds.
 
     Attributes
     ----------
@@ -88,7 +90,7 @@ class Judged(NamedTuple):
 
 
 class OfLabels(NamedTuple):
-    """Sums to estimate the noise of gains in log loss, for two classes.
+    """Sums over the rounds of each task that estimate the noise of gains in log loss, for two classes.
 
     Attributes
     ----------
@@ -115,7 +117,7 @@ class OfLabels(NamedTuple):
     def from_rounds(
         cls, positive: Floats, negative: Floats, probability: Floats, gain: Floats, task: Ints, tasks: int
     ) -> OfLabels:
-        """Sum up rounds by task, given the gain for either label and the probabilities; nan is skipped."""
+        """Sum up rounds by task, from the gain for either label and the probabilities; nan is skipped."""
         difference, chance = positive - negative, probability * (1.0 - probability)
         up, down = np.maximum(positive, negative), -np.minimum(positive, negative)
         # a gain of one sign for both labels cannot have mean 0, so no null distribution exists for the round
@@ -135,7 +137,7 @@ class OfLabels(NamedTuple):
         return cls(*(_sums(terms, task, tasks) for terms in rounds))
 
     def judged(self, gains: Tally, confidence: float) -> Judged:
-        """Return interval and p-values of each task's gain; O(K)."""
+        """Return the intervals and p-values of the tasks' mean gains; O(K) for K tasks."""
         size = class_of_size(gains.n)
         observed, expected = (_sums(sums, size, len(SIZES) + 1)[size] for sums in (self.surprise, self.variance))
         # overdispersion of a class of size: a single small task shows too few labels to estimate its own
@@ -149,7 +151,7 @@ class OfLabels(NamedTuple):
 
 
 class OfClasses(NamedTuple):
-    """Sums to estimate the noise of gains in log loss, for many classes.
+    """Sums over the rounds of each task that estimate the noise of gains in log loss, for many classes.
 
     Attributes
     ----------
@@ -171,7 +173,7 @@ class OfClasses(NamedTuple):
         return cls(*(_sums(terms, task, tasks) for terms in rounds))
 
     def judged(self, gains: Tally, confidence: float) -> Judged:
-        """Return interval and p-values of each task's gain; O(K)."""
+        """Return the intervals and p-values of the tasks' mean gains; O(K) for K tasks."""
         size, classes = class_of_size(gains.n), len(SIZES) + 1
         rounds = _sums(gains.n.astype(np.float64), size, classes)
         # shrinkage: n records of the task and _GAINS of its class of size, brought back to a sum over n
@@ -184,7 +186,7 @@ class OfClasses(NamedTuple):
 
 
 class OfNumbers(NamedTuple):
-    """Sums to estimate the noise of gains in squared error, for regression.
+    """Sums over the rounds of each task that estimate the noise of gains in squared error, for regression.
 
     Attributes
     ----------
@@ -221,7 +223,7 @@ class OfNumbers(NamedTuple):
 
     @classmethod
     def from_rounds(cls, ours: Floats, theirs: Floats, task: Ints, tasks: int) -> OfNumbers:
-        """Sum up rounds by task, given the residuals of both learners."""
+        """Sum up rounds by task, from the residuals of the learner (``ours``) and the other one (``theirs``)."""
         twice = 2.0 * (ours - theirs)  # positive if the learner predicts less
         cubes = np.maximum(twice, 0.0) ** 3, np.maximum(-twice, 0.0) ** 3, ours**3, theirs**3
         gain = theirs**2 - ours**2
@@ -231,7 +233,7 @@ class OfNumbers(NamedTuple):
         return cls(*(_sums(terms, task, tasks) for terms in (twice**2, ours**2, theirs**2, *cubes, *sides)))
 
     def judged(self, gains: Tally, confidence: float) -> Judged:
-        """Return interval and p-values of each task's gain; O(K)."""
+        """Return the intervals and p-values of the tasks' mean gains; O(K) for K tasks."""
         from scipy.special import stdtrit
 
         n, at_least_one = gains.n, np.maximum(gains.n, 1)
@@ -255,7 +257,10 @@ class OfNumbers(NamedTuple):
         return Judged(mean - half, mean + half, *map(np.maximum, _test_signs(gains, variance, up, down), floors))
 
     def _logs_all_one_way(self) -> tuple[Floats, Floats]:
-        """Return the log probabilities L₊ (L₋) that all records of a task gain (lose) if neither learner is better."""
+        """Return for each task the log probabilities that all its records gain, and that all lose.
+
+        They assume that neither learner is better.
+        """
         from scipy.special import xlogy
 
         all_up, all_down = np.zeros(len(self.squares)), np.zeros(len(self.squares))
@@ -268,7 +273,7 @@ class OfNumbers(NamedTuple):
 
 
 class OfPredictions(NamedTuple):
-    """Counts to estimate the noise of gains in errors, for classifiers without probabilities.
+    """Counts over the rounds of each task that estimate the noise of gains in errors, without probabilities.
 
     Attributes
     ----------
@@ -284,7 +289,7 @@ class OfPredictions(NamedTuple):
         return cls(_sums(differ.astype(np.float64), task, tasks))
 
     def judged(self, gains: Tally, confidence: float) -> Judged:
-        """Return interval and p-values of each task's gain; O(K)."""
+        """Return the intervals and p-values of the tasks' mean gains; O(K) for K tasks."""
         from scipy.special import betainc, betaincinv
 
         differ, left = self.differ, (1.0 - confidence) / 2.0
@@ -315,12 +320,12 @@ KINDS: dict[str, type[Noise]] = {
 
 
 def kind_of(noise: Noise) -> str:
-    """Return the name of a kind of noise that is stored in files."""
+    """Return the name under which a kind of noise is stored in files."""
     return next(name for name, kind in KINDS.items() if type(noise) is kind)
 
 
 def class_of_size(n: ArrayLike) -> Ints:
-    """Return the size class (0, 1, ...) of tasks with n records.
+    """Return the number 0, 1, ... of the size class of tasks with n records.
 
     >>> class_of_size([1, 2, 3, 300, 301]).tolist()
     [0, 0, 1, 3, 4]
@@ -329,7 +334,9 @@ def class_of_size(n: ArrayLike) -> Ints:
 
 
 def select_discoveries(p: Floats, rate: float) -> Flags:
-    """Return a mask of the tests selected by the Benjamini-Hochberg procedure at false discovery rate ``rate``.
+    """Return a mask of the p-values selected by the procedure of Benjamini and Hochberg.
+
+    ``rate`` is the false discovery rate.
 
     Parameters
     ----------
@@ -352,7 +359,7 @@ def select_discoveries(p: Floats, rate: float) -> Flags:
 
 
 def jump_tail(far: Floats, jump: Floats) -> Floats:
-    """Return the tail probability beyond ``far`` standard deviations, for noise with rare jumps of size ``jump``.
+    """Return the probability of more than ``far`` standard deviations, for noise with rare jumps of size ``jump``.
 
     It is the tail of the normal distribution or that of Pearson's type III distribution of skewness ``jump``, beginning
     half a jump earlier, whichever is heavier.
@@ -370,7 +377,7 @@ def jump_tail(far: Floats, jump: Floats) -> Floats:
 
 
 def farther_quantile(left: float, skewness: Floats) -> Floats:
-    """Return the quantile (in standard deviations) with tail probability ``left``, for noise with this skewness.
+    """Return the quantile, in standard deviations, that noise with this skewness exceeds with probability ``left``.
 
     >>> farther_quantile(0.025, np.array([0.0, 1.0, -1.0])).round(2).tolist()
     [1.96, 2.38, 1.96]
@@ -391,7 +398,7 @@ def _shape(skewness: Floats) -> tuple[Floats, Floats]:
 
 
 def _interval(gains: Tally, variance: Floats, third: Floats, confidence: float) -> tuple[Floats, Floats]:
-    """Return the confidence intervals of mean gains, from the moments of their noise."""
+    """Return the confidence intervals of mean gains, from the variance and third moment of their noise."""
     left, mean = (1.0 - confidence) / 2.0, gains.means
     error, skewness = np.sqrt(variance) / np.maximum(gains.n, 1), _ratio(third, variance**1.5)
     # the low end is limited by noise that went up, so it takes the skewness as it is; the high end its opposite
@@ -399,7 +406,10 @@ def _interval(gains: Tally, variance: Floats, third: Floats, confidence: float) 
 
 
 def _test_signs(gains: Tally, variance: Floats, jump_up: Floats, jump_down: Floats) -> tuple[Floats, Floats]:
-    """Return p-values for a positive and for a negative mean gain; ``jump_up`` and ``jump_down`` are jump sizes."""
+    """Return the p-values of a positive and of a negative mean gain.
+
+    ``jump_up`` and ``jump_down`` are the sizes of the largest jumps of the noise.
+    """
     far = _ratio(gains.total, np.sqrt(variance))
     helped, hurt = jump_tail(far, jump_up), jump_tail(-far, jump_down)
     return np.where(gains.n > 0, helped, np.nan), np.where(gains.n > 0, hurt, np.nan)

@@ -28,7 +28,7 @@ _WORDS = {words.error: words for words in (RATES, LOG_LOSS, SQUARES, AMOUNTS)}
 
 
 class Pair(NamedTuple):
-    """Sums over the rounds of K tasks, for a learner and another learner.
+    """Sums over the rounds of K tasks for two learners on the same stream, from which gains are computed.
 
     Attributes
     ----------
@@ -90,13 +90,16 @@ class Pair(NamedTuple):
         return cls(words, loss, scale, by_task[0], noise, *by_task[1:], *overall)
 
     def plus(self, other: Pair, places: Ints) -> Pair:
-        """Add the sums over other rounds; ``places`` maps the other tasks to the tasks of this pair."""
+        """Return the sums over the rounds of both pairs.
+
+        ``places`` maps the tasks of ``other`` to those of this pair.
+        """
         groups = (places,) * _OF_TASKS + (np.zeros(1, np.int64),) * _OF_ALL
         sums: Any = map(add_groups, self[3:], other[3:], groups)
         return Pair(*self[:3], *sums)
 
     def without(self, tasks: Ints) -> Pair:
-        """Return the sums without those of some tasks; totals over all rounds are unchanged."""
+        """Return the sums without those of some tasks; sums over all rounds are unchanged."""
         sums: Any = self[3:]
         left = [type(tally)(*(np.delete(array, tasks) for array in tally)) for tally in sums[:_OF_TASKS]]
         return Pair(*self[:3], *left, *sums[_OF_TASKS:])

@@ -94,7 +94,7 @@ def progressive_validation(
 
 
 class ProgressiveRun:
-    """Progressive validation of one model: records are predicted, and learned when their labels arrive.
+    """A run of progressive validation: a model predicts records, and learns their labels when these arrive.
 
     Parameters
     ----------
@@ -175,7 +175,7 @@ class ProgressiveRun:
         return self._trace(self._predicted, self._moves)
 
     def _trace(self, predicted: Sequence[_PredictedBlock], moves: Sequence[BatchResult]) -> Trace:
-        """Return the trace of blocks, with tasks numbered in order of first appearance."""
+        """Return the trace of predicted blocks, with tasks numbered in order of first appearance."""
         encoder = self.model.label_encoder
         margin = np.concatenate([encoder.empty_rows(0), *(block.margin for block in predicted)])
         n, tasks_of_blocks = len(margin), [np.asarray(block.task) for block in predicted]
@@ -200,7 +200,7 @@ class ProgressiveRun:
 
 
 class _PredictedBlock(NamedTuple):
-    """A predicted block without its features, to limit memory."""
+    """A predicted block without its features, which are dropped to save memory."""
 
     label: Array | None
     task: Array
@@ -210,18 +210,18 @@ class _PredictedBlock(NamedTuple):
 
 
 def _pad(arrays: Sequence[Array | None], n: int, rest: Label) -> Array:
-    """Concatenate arrays and pad them to n entries with ``rest``, for records with pending labels."""
+    """Concatenate arrays, and pad them to n entries with ``rest`` for records without a label yet."""
     joined = np.concatenate([np.full(0, rest), *arrays])[:n]
     return np.concatenate([joined, np.full(n - len(joined), rest)])
 
 
 def reading_files(models: Iterable[StreamModel]) -> list[StreamModel]:
-    """Return the models that can use a reader's encoder: unfitted ones, and those trained from files."""
+    """Return the models that can use the encoder of a reader: unfitted ones, and those trained from files."""
     return [model for model in models if not model.fitted or model.encoder is not None]
 
 
 def require_scales(X: AnyRecords, models: Iterable[StreamModel]) -> None:
-    """Raise ValueError for a reader without an encoder if a model was trained from files, with their encoder."""
+    """Raise ValueError if a model was trained from files, and the reader X does not use its encoder."""
     is_new = getattr(X, "encoder", X) is None
     if is_new and any(model.fitted and model.encoder is not None for model in models):
         raise ValueError(
@@ -255,7 +255,7 @@ def blocks_of(
 
 
 def blocks_alone(X: AnyRecords, numbers: bool) -> Iterator[Block]:
-    """Yield the blocks of a reader; labels are converted to numbers if ``numbers``.
+    """Yield the blocks of a reader, with labels converted to numbers if ``numbers``.
 
     Raises
     ------

@@ -29,7 +29,7 @@ _UNITS = {"s": 1, "m": 60, "h": 3600}
 
 
 class Stopped(KeyboardInterrupt):
-    """Exception for a received signal, with its number."""
+    """Exception for a signal that asks a run to stop, with its number."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -37,7 +37,7 @@ class Stopped(KeyboardInterrupt):
 
 
 class Stop:
-    """Signal handler that stops a run between two blocks of records.
+    """Context in which a signal stops a run between two blocks of records.
 
     In a ``with`` block it handles the signals of `SIGNALS`, unless the process ignores them. Before learning begins,
     and while a block is read, a signal raises `Stopped`. While a block is learned, and after the last one, a first
@@ -94,7 +94,10 @@ class Stop:
             raise Stopped(number)
 
     def run_unless_asked(self, function: Callable[[], T | None]) -> T | None:
-        """Call a function that a signal interrupts; return None if a signal arrived before or during the call."""
+        """Call a function that a signal may interrupt.
+
+        Return None if a signal has arrived before or during the call.
+        """
         result = None
         self.begun = True
         try:
@@ -154,7 +157,10 @@ class Checkpoints:
         self._start = self._end = time.monotonic()
 
     def is_due(self, records: int) -> bool:
-        """Return True if a checkpoint is due; saving never takes more time than learning."""
+        """Return True if the model should be saved now.
+
+        The interval grows so that saving takes at most half of the time.
+        """
         now = time.monotonic()
         return (
             records - self._records >= (self._interval.records or 0)

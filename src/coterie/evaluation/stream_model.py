@@ -28,7 +28,7 @@ Asking = Callable[[int], Any]
 
 @dataclass(frozen=True)
 class BatchResult:
-    """The result of predicting and learning a batch, on the scale of the labels.
+    """The result of predicting and learning a batch, with margins on the scale of the labels.
 
     Attributes
     ----------
@@ -53,14 +53,14 @@ class BatchResult:
     own: Margins | None = None
 
     def moves(self, first: int | None = None, last: int | None = None) -> BatchResult:
-        """Return the updates of the rounds ``first`` to ``last - 1``, without margins."""
+        """Return the result of the rounds ``first`` to ``last - 1`` without margins."""
         stored = None if self.stored is None else self.stored[first:last]
         evicted = None if self.evicted is None else self.evicted[first:last]
         return BatchResult(np.zeros(0), self.updated[first:last], self.queried[first:last], stored, evicted)
 
 
 def stacked(margins: Sequence[Margins]) -> Margins:
-    """Stack margins of successive parts; classes that a part did not know have margin -inf."""
+    """Stack the margins of successive parts. A class that a part did not know yet has the margin -inf."""
     if margins[0].ndim == 1:
         return np.concatenate(margins)
     width = max(part.shape[1] for part in margins)
@@ -112,7 +112,9 @@ class BlockPredictions(NamedTuple):
 
 
 class StreamModel(Protocol):
-    """Interface of a model that predicts and learns blocks; :func:`stream_model_of` returns that of an estimator.
+    """Interface of a model that predicts and learns blocks of records.
+
+    :func:`stream_model_of` returns that of an estimator.
 
     All methods hold the model's lock. Blocks are validated: they come from a reader of files or from :meth:`as_block`.
     A block is learned completely or not at all.
@@ -167,17 +169,17 @@ class StreamModel(Protocol):
         """Predict and then learn one dictionary; return the predicted margin as an array."""
 
     def predict_waiting(self, xs: Sequence[Record], tasks: Sequence[Hashable] | None) -> Sequence[Waiting]:
-        """Predict dictionaries with delayed labels; :meth:`learn_waiting` takes the result when labels arrive."""
+        """Predict dictionaries xs with delayed labels; :meth:`learn_waiting` takes the result when labels arrive."""
 
     def read_waiting(
         self, xs: Sequence[Record], tasks: Sequence[Hashable] | None, learning: bool = True
     ) -> Sequence[Waiting]:
-        """Encode dictionaries with delayed labels, without predicting them; scales are updated if ``learning``."""
+        """Encode dictionaries xs with delayed labels without predicting them; scales are updated if ``learning``."""
 
     def learn_waiting(
         self, waiting: Sequence[Waiting], y: Sequence[Label], tasks: Sequence[Hashable] | None
     ) -> Margins:
-        """Learn the labels of records that :meth:`predict_waiting` returned; return the margins before each label."""
+        """Learn the labels y of records that :meth:`predict_waiting` returned; return the margins before each label."""
 
     def require_labels(self, y: Sequence[Label]) -> None:
         """Raise ValueError for labels that the model cannot learn."""
@@ -205,5 +207,5 @@ def stream_model_of(model: Estimator, name: str = "model") -> StreamModel:
 
 
 def goes_on(model: Estimator) -> bool:
-    """Return True for a model that can continue learning after ``fit``; batch estimators cannot."""
+    """Return True if a model can continue to learn after ``fit``, as online estimators can."""
     return hasattr(model, "__stream_model__")

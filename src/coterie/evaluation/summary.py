@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Summary:
-    """The summary of a comparison, for one learner.
+    """The summary of a comparison from the view of one learner.
 
     Attributes
     ----------
@@ -115,7 +115,7 @@ class Summary:
 
     @property
     def errors(self) -> list[list[str]]:
-        """The learners with their errors: name for sentences, error, and remark."""
+        """The rows of the table of errors: the learner's name in sentences, its error, and a remark."""
         words, key = self.trace.words, self.measure[1]
         names = sorted(self.against, key=lambda name: self.metrics[name][key])
         return [
@@ -125,12 +125,12 @@ class Summary:
 
     @property
     def measure(self) -> tuple[str, str]:
-        """The metric of :attr:`errors` (column heading, name); RMSE for regression."""
+        """The metric in :attr:`errors`, as a column heading and a name; RMSE for regression."""
         words = self.trace.words
         return ("errors", "error") if words is RATES else words.measures[0][:2]
 
     def _learner_in_words(self, name: str) -> str:
-        """Return a learner's name for sentences; the constant is named by the label that it predicts."""
+        """Return a learner's name for use in sentences; the constant is named after the label that it predicts."""
         last: Any = self.comparison.traces[CONSTANT].prediction[-1:] if name == CONSTANT else []
         if len(last) and self.trace.words is RATES and np.ndim(last[0]) == 0:
             return f'always "{last[0]}"'
@@ -153,7 +153,7 @@ class Summary:
 
     @property
     def asks(self) -> bool:
-        """True if a learner did not query all labels."""
+        """True if a learner queried only some of the labels."""
         return any(number < self.examples for number in self.labels.values())
 
     @property

@@ -34,7 +34,7 @@ LARGEST_RESIDUAL = 1e45
 
 
 class BaseRate(NamedTuple):
-    """The base rate of a stream: a label and its frequency, or the mean of numeric labels.
+    """The most frequent label of a stream and its frequency, or the mean of numeric labels.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ class LabelPrior(NamedTuple):
 
 
 class LabelRates(NamedTuple):
-    """Predicted rates before each round: the mean or the rate of the true label, and the more likely label's rate."""
+    """The label rates that a baseline predicts before each round: those of the true label and of the likeliest one."""
 
     of_label: Floats
     likeliest: Array
@@ -180,7 +180,7 @@ class Trace:
         return {"f1": f1, "auc": auc(positive, self.margin), "log_loss": mean_loss(self.losses)}
 
     def gain_noise(self, against: Self, gain: Floats, scale: float) -> Noise:
-        """Return the sums to estimate the noise of gains over another trace, if both traces have losses."""
+        """Return the sums that estimate the noise of the gains over the trace ``against``; None without losses."""
         ours: Any = self.probability
         theirs: Any = against.probability
         positive, negative = (  # the gain with either label: both predictions were known before it
@@ -189,7 +189,7 @@ class Trace:
         return OfLabels.from_rounds(positive, negative, ours, gain, self.task, len(self.tasks))
 
     def settle(self, constant: Trace) -> Trace:
-        """Return the trace with the constant's predictions in rounds with zero margin.
+        """Return the trace with the predictions of the trace ``constant`` in rounds with a zero margin.
 
         Numbers do not change, because they start at their mean.
         """
@@ -205,14 +205,17 @@ class Trace:
         return replace(self, prediction=prediction, probability=probability)
 
     def running_fields(self, rates: LabelRates) -> Json:
-        """Return the margins, predictions, mistakes and probabilities of a baseline that predicts by label rates."""
+        """Return the fields of the trace of a baseline that predicts these label rates."""
         if not len(self.classes):
             return {}
         probability = np.where(self.label == self.classes[-1], rates.of_label, 1.0 - rates.of_label)
         return self._two_label_fields(np.log(probability / (1.0 - probability)), probability)
 
     def constant_fields(self, rates: LabelRates, n: Floats, of_label: Floats) -> Json:
-        """Return the fields of the constant's trace: n labels and ``of_label`` true ones are known before a round."""
+        """Return the fields of the trace of the constant.
+
+        Before each round, n labels are known, ``of_label`` of them equal to the true label.
+        """
         if not len(self.classes):
             return {}
         # by counts, so that equal counts give equal margins, which the AUC takes as ties
@@ -253,11 +256,14 @@ class ManyClassTrace(Trace):
         return {"f1": score, "auc": float("nan"), "log_loss": mean_loss(self.losses)}
 
     def gain_noise(self, against: Trace, gain: Floats, scale: float) -> Noise:
-        """Return the sums to estimate the noise of gains; only the true label's probability is known."""
+        """Return the sums that estimate the noise of gains over ``against``, from the true labels' probabilities."""
         return OfClasses.from_rounds(gain, self.task, len(self.tasks))
 
     def running_fields(self, rates: LabelRates) -> Json:
-        """Return the fields of a baseline that predicts the most likely label; None before the first label."""
+        """Return the fields of the trace of a baseline that predicts the likeliest label.
+
+        None before the first label.
+        """
         prediction = rates.likeliest
         # no label was seen, so nothing is likeliest
         prediction[rates.of_likeliest == 0] = None
@@ -268,7 +274,7 @@ class ManyClassTrace(Trace):
         return fields | {"probability": rates.of_label}
 
     def constant_fields(self, rates: LabelRates, n: Floats, of_label: Floats) -> Json:
-        """Return the fields of the constant."""
+        """Return the fields of the trace of the constant."""
         return self.running_fields(rates)
 
 
@@ -320,21 +326,21 @@ class AmountTrace(Trace):
         return {"rmse": _share(squares, self.n) ** 0.5, "r2": 1.0 - _share(squares, total)}
 
     def gain_noise(self, against: Self, gain: Floats, scale: float) -> Noise:
-        """Return the sums to estimate the noise of gains in squared error, from the residuals of both learners."""
+        """Return the sums that estimate the noise of gains over the trace ``against``, from both residuals."""
         # gains are differences of squares, so residuals are divided by the root
         unit = scale**0.5
         return OfNumbers.from_rounds(self.residual / unit, against.residual / unit, self.task, len(self.tasks))
 
     def settle(self, constant: Trace) -> AmountTrace:
-        """Return the trace unchanged."""
+        """Return the trace unchanged: numbers have no zero margins."""
         return self
 
     def running_fields(self, rates: LabelRates) -> Json:
-        """Return the fields of a baseline that predicts running means."""
+        """Return the fields of the trace of a baseline that predicts running means."""
         return {"margin": rates.of_label, "prediction": rates.of_label, "mistake": rates.of_label != self.label}
 
     def constant_fields(self, rates: LabelRates, n: Floats, of_label: Floats) -> Json:
-        """Return the fields of the constant."""
+        """Return the fields of the trace of the constant."""
         return self.running_fields(rates)
 
 

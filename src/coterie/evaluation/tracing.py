@@ -14,7 +14,7 @@ from .trace import AmountTrace, ManyClassTrace, Trace
 
 @singledispatch
 def make_trace(labels: LabelEncoder, rows: Array, y: Array, log_odds: float | None, rounds: Json) -> Trace:
-    """Return the trace of rounds, from their stored predictions ``rows`` and labels y.
+    """Return the trace of a stream, made from the stored predictions ``rows`` and the labels y of its rounds.
 
     ``log_odds`` is the factor from margins to log-odds, None if they are not log-odds.
     """

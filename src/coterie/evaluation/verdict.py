@@ -52,7 +52,7 @@ _ALIKE = 0.02
 
 
 class Gain(NamedTuple):
-    """The gain (mean difference of losses) of one learner over another on a set of rounds, with its interval.
+    """The mean difference of the losses of two learners on a set of rounds, with its confidence interval.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class Gain(NamedTuple):
 
 
 class SizeBucket(NamedTuple):
-    """The mean gain of tasks of similar size.
+    """The mean gain of the tasks with ``least`` to ``most`` records.
 
     Attributes
     ----------
@@ -236,7 +236,7 @@ class Verdict:
         return len(self.tasks) > 1 and bool((self.n <= 1).all())
 
     def ordered(self, outcome: str) -> Ints:
-        """Return the indices of the tasks with this outcome, the most certain first; O(K log K)."""
+        """Return the indices of the tasks with this outcome, most certain first; O(K log K) for K tasks."""
         chosen = np.flatnonzero(self.outcome == outcome)
         surest = self.high if outcome == "hurt" else -self.low
         return chosen[np.argsort(surest[chosen], kind="stable")]
@@ -319,7 +319,7 @@ class Verdict:
 
 
 def verdict(trace: Trace, against: Trace, confidence: float = 0.95, constant: Trace | None = None) -> Verdict:
-    """Compute the verdict on the learner of ``trace`` against that of ``against``.
+    """Compute the verdict on the learner of ``trace`` against the learner of the trace ``against``.
 
     Parameters
     ----------
@@ -358,7 +358,7 @@ def verdict(trace: Trace, against: Trace, confidence: float = 0.95, constant: Tr
 
 
 def conclusion(best: Verdict, alone: Verdict) -> tuple[str, list[str]]:
-    """Return the headline against the best baseline, and the remarks against the model without sharing.
+    """Return the sentences of a report: the headline against the best baseline, and remarks against separate models.
 
     Parameters
     ----------
@@ -377,7 +377,7 @@ def conclusion(best: Verdict, alone: Verdict) -> tuple[str, list[str]]:
 
 
 class Sums:
-    """Sums over all rounds of a stream for a learner and others, from which verdicts are computed.
+    """Sums over all rounds of a stream for a learner and others, updated block by block, that yield verdicts.
 
     Parameters
     ----------
@@ -434,7 +434,7 @@ class Sums:
             self.pairs[name] = pair if before is None else before.plus(pair, at)
 
     def plus(self, other: Sums) -> Sums:
-        """Return the sums over the rounds of both; O(K) time."""
+        """Return the sums over the rounds of both objects; O(K) time for K tasks."""
         total = self.copy()
         at = np.array([total._numbers.setdefault(task, len(total._numbers)) for task in other.tasks], np.int64)
         for name, pair in other.pairs.items():
@@ -442,7 +442,7 @@ class Sums:
         return total
 
     def forget(self, tasks: Iterable[Hashable]) -> list[Hashable]:
-        """Forget tasks, and return the known ones: drop their own sums, keep those over all rounds."""
+        """Drop the sums of ``tasks``, but not those over all rounds; return the tasks among them that were known."""
         gone = {task: self._numbers.pop(task) for task in tasks if task in self._numbers}
         self._numbers = {task: number for number, task in enumerate(self._numbers)}
         rows = np.array([*gone.values()], np.int64)
@@ -450,7 +450,7 @@ class Sums:
         return list(gone)
 
     def copy(self) -> Sums:
-        """Copy the sums for concurrent readers; O(K) time."""
+        """Copy the sums, so that others can read them at the same time; O(K) time for K tasks."""
         sums = copy(self)
         sums.pairs, sums._numbers = dict(self.pairs), dict(self._numbers)
         return sums
@@ -497,7 +497,7 @@ class Sums:
         return {"examples": costs[self.learner].n[number].item(), self.words.key: errors}
 
     def best(self, names: Iterable[str]) -> str:
-        """Return the best of these learners: that with the smallest mean gain (over tasks) of the learner over it.
+        """Return the best of the learners ``names``: the one over which this learner has the smallest mean gain.
 
         Ties go to the first. If gains over them are in different losses, the one with the least error over all rounds
         is the best.
@@ -568,13 +568,13 @@ def shown_gain(words: CostWords, gain: float, low: float, high: float) -> list[s
 
 
 def _error_gain(pair: Pair, confidence: float) -> Gain:
-    """Return the gain in the error over all rounds, with its interval."""
+    """Return the gain in the error over all rounds of a pair of learners, with its interval."""
     low, high = map(float, pair.words.interval(*pair.difference.whole, confidence))
     return Gain(pair.difference.whole[0], pair.cost.mean, pair.cost_against.mean, pair.difference.mean, low, high)
 
 
 def _loss_gain(pair: Pair, confidence: float) -> Gain:
-    """Return the gain in the loss over all rounds, with a normal interval."""
+    """Return the gain in the loss over all rounds of a pair of learners, with a normal interval."""
     # rounds are taken as independent, unlike in the headline, which takes tasks as the sample
     low, high = (pair.scale * end for end in normal_interval(*pair.gains.whole, confidence))
     mean = pair.scale * pair.gains.mean
@@ -595,7 +595,7 @@ def _in_words(verdict: Verdict, gain: Gain) -> tuple[str, str]:
 
 
 def _overall(verdict: Verdict) -> str:
-    """Return the sentence about the error over all rounds."""
+    """Return the sentence of the verdict about the errors over all rounds."""
     gain, words = verdict.overall, verdict.words
     digits = digits_of(gain.gain, gain.low, gain.high)
     before, after, guessed = (
@@ -632,7 +632,7 @@ def _share(rate: float) -> str:
 
 
 def reserve(verdict: Verdict) -> str:
-    """Return the sentence on single records per task, or on missing probabilities, if they limit the verdict."""
+    """Return the sentence about limits of the verdict: single records per task, or missing probabilities."""
     if not verdict.beats_constant:
         return ""
     if verdict.single_records:
@@ -644,7 +644,7 @@ def reserve(verdict: Verdict) -> str:
 
 
 def _advice(verdict: Verdict, hurt: str = "") -> str:
-    """Return the recommendation; it lists the hurt tasks unless an earlier sentence does."""
+    """Return the recommendation of the verdict; ``hurt`` is a text that lists the tasks hurt, or empty."""
     name, against, few = verdict.name, verdict.against, 0 < len(verdict.hurt) < len(verdict.tasks)
     if not verdict.beats_constant:
         return "Nothing has been learned yet that pays."

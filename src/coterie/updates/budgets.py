@@ -34,7 +34,7 @@ class _BaseBudget:
     uses_diagonal: ClassVar[bool] = False
 
     def fit(self, memory: Any, capacity: int, paths: Paths, tasks: int) -> Any:
-        """Resize the state for this many support vectors and tasks."""
+        """Resize the state ``memory`` for this many support vectors (``capacity``) and tasks."""
         return memory
 
 
@@ -51,7 +51,7 @@ class Unbounded(_BaseBudget):
     size: ClassVar[int | None] = None
 
     def memory(self, form: str) -> eviction.UnboundedBudget:
-        """Return the initial state."""
+        """Return the initial state of the budget; ``form`` is that of the relation."""
         return eviction.UnboundedBudget(NO_LIMIT)
 
 
@@ -84,13 +84,16 @@ class RandomRemoval(_BaseBudget):
     seed: int = spec.field(default=0, kind="whole")
 
     def memory(self, form: str) -> eviction.RandomSlots:
-        """Return the initial state."""
+        """Return the initial state of the budget; ``form`` is that of the relation."""
         return eviction.RandomSlots(int(self.size), int(self.seed) % 2**63)
 
 
 @spec.part
 class Forgetron(_BaseBudget):
     """Forgetron: remove the oldest support vector after shrinking all coefficients enough (mtforg; CC12 §4.3).
+
+    beta are the coefficients of the support vectors, x_r and y_r the oldest one and its label, f the margin, k the
+    kernel, and M_ii the diagonal entry of task i in A⁻¹, by which tasks share updates. All coefficients shrink by phi.
 
     With sigma = |beta_r| of the oldest one r, mu = y_r f(x_r) after adding the new one, and c² = max_i M_ii max k(x,
     x),
@@ -125,17 +128,19 @@ class Forgetron(_BaseBudget):
     variant: Literal["corrected", "printed"] = spec.field(default="corrected", choices=("corrected", "printed"))
 
     def memory(self, form: str) -> eviction.EvictionQueue:
-        """Return the initial state."""
+        """Return the initial state of the budget; ``form`` is that of the relation."""
         return eviction.EvictionQueue.empty(int(self.size), int(self.variant == "printed"))
 
     def fit(self, memory: eviction.EvictionQueue, capacity: int, paths: Paths, tasks: int) -> eviction.EvictionQueue:
-        """Resize the state for this many support vectors and tasks."""
+        """Resize the state ``memory`` for this many support vectors (``capacity``) and tasks."""
         return memory.with_room(capacity, paths.shape[1])
 
 
 @spec.part
 class ShiftingForgetron(_BaseBudget):
     """Shifting Forgetron: shrink coefficients by a fixed factor at every mistake, and remove the oldest vector.
+
+    beta are the coefficients of the support vectors, and B is the maximum number of these.
 
     beta <- phi beta with phi = (16 (B + 1))^(-1 / (2 (B + 1))), so that removed coefficients have shrunk to
     1 / (4 sqrt(B + 1)) for any comparator. CC12 §4.3 says that a variant of the Forgetron, by the analysis of I.
@@ -168,13 +173,15 @@ class ShiftingForgetron(_BaseBudget):
         return float((16.0 * (self.size + 1)) ** (-0.5 / (self.size + 1)))
 
     def memory(self, form: str) -> eviction.DecayBudget:
-        """Return the initial state."""
+        """Return the initial state of the budget; ``form`` is that of the relation."""
         return eviction.DecayBudget.empty(int(self.size), self.phi)
 
 
 @spec.part
 class Projection(_BaseBudget):
     """Projection: a removed support vector is replaced by its projection on the others (mtbprj; CC12 Algorithm 1).
+
+    beta_j and x_j are the coefficient and the record of support vector j, and B is the maximum number of these.
 
     A mistake whose multitask instance lies within eta of the span of the support vectors is projected on them.
     Otherwise it is added; if the budget is full, the vector j with the least |beta_j| · ‖x_j - its projection on the
@@ -205,17 +212,19 @@ class Projection(_BaseBudget):
     eta: float = spec.field(_ETA, default=0.01)
 
     def memory(self, form: str) -> projections.Projected:
-        """Return the initial state."""
+        """Return the initial state of the budget; ``form`` is that of the relation."""
         return projections.Projected.empty(int(self.size), float(self.eta) ** 2)
 
     def fit(self, memory: projections.Projected, capacity: int, paths: Paths, tasks: int) -> projections.Projected:
-        """Resize the state for this many support vectors and tasks."""
+        """Resize the state ``memory`` for this many support vectors (``capacity``) and tasks."""
         return memory.with_room(capacity)
 
 
 @spec.part
 class Projectron(_BaseBudget):
     """Projectron: project mistakes within eta of the span of the support vectors, and add all others.
+
+    y is the label of a record, and eta the distance above which it is added.
 
     The Projectron, or with ``plus=True`` the Projectron++, which is also updated on margin errors: if 0 < y·margin < 1
     and l > d / eta, with the loss l = 1 - y·margin and the distance d from the span, by tau times the projection P,
@@ -251,17 +260,20 @@ class Projectron(_BaseBudget):
     plus: bool = spec.field(default=False)
 
     def memory(self, form: str) -> projections.Projected:
-        """Return the initial state."""
+        """Return the initial state of the budget; ``form`` is that of the relation."""
         return projections.Projected.empty(NO_LIMIT, float(self.eta) ** 2, int(self.plus))
 
     def fit(self, memory: projections.Projected, capacity: int, paths: Paths, tasks: int) -> projections.Projected:
-        """Resize the state for this many support vectors and tasks."""
+        """Resize the state ``memory`` for this many support vectors (``capacity``) and tasks."""
         return memory.with_room(capacity)
 
 
 @spec.part
 class SharedProjection(_BaseBudget):
     """Projection with support vectors that all tasks share (mtbprj-2; CC12 Algorithm 2).
+
+    M is the matrix by which tasks share updates, B the maximum number of support vectors, and beta has their
+    coefficients, one row per task.
 
     Projections do not depend on tasks. Every task has its own coefficients, beta = M raw, and the vector j with the
     least ‖column j of beta‖ · ‖x_j - its projection on the others‖ is removed. So even independent tasks share the
@@ -290,10 +302,10 @@ class SharedProjection(_BaseBudget):
     eta: float = spec.field(_ETA, default=0.01)
 
     def memory(self, form: str) -> SharedMemory:
-        """Return the initial state."""
+        """Return the initial state of the budget; ``form`` is that of the relation."""
         kind = projections.SharedByTasks if form == "columns" else projections.SharedByGroups
         return kind.empty(int(self.size), float(self.eta) ** 2)
 
     def fit(self, memory: SharedMemory, capacity: int, paths: Paths, tasks: int) -> SharedMemory:
-        """Resize the state for this many support vectors and tasks."""
+        """Resize the state ``memory`` for this many support vectors (``capacity``) and tasks."""
         return memory.with_room(capacity, paths, tasks)

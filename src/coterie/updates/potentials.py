@@ -25,7 +25,9 @@ _TRIAL = np.array([[0.0, 0.5, -1.0], [2.0, -0.25, 0.0]])
 
 @runtime_checkable
 class Potential(Protocol):
-    """Interface of potentials: a convex function Φ of all weights, given by the gradient of its conjugate Φ*.
+    """Interface of potentials: a convex function Φ of all weights, defined by the gradient of its conjugate Φ*.
+
+    A learner sums its updates to v, and its weights are w = ∇Φ*(v).
 
     Learning needs only ``gradient``. The others are for the bound on the number of mistakes, see
     :func:`coterie.evaluation.bounds.geometry_bounds.potential_bound`: Φ >= 0 takes the value 0, so that Φ*(0) = 0, and
@@ -38,18 +40,20 @@ class Potential(Protocol):
         """Return w = ∇Φ*(v), with the shape of v, which must not be changed."""
 
     def value(self, w: Numbers) -> float:
-        """Return Φ(w); infinite outside the closure of the range of ∇Φ*."""
+        """Return Φ(w), the potential of weights w; infinite for weights that no sum of updates gives."""
 
     def norm(self, z: Numbers) -> float:
-        """Return the norm ‖z‖ in which Φ* is smooth."""
+        """Return the norm ‖z‖ of an update z, in which Φ* is smooth."""
 
     def smoothness(self, size: int) -> float:
-        """Return the smoothness constant of Φ* for this many weights."""
+        """Return the smoothness constant of Φ*, in this norm, for ``size`` weights."""
 
 
 @spec.part
 class PNorm:
     """Squared p-norm: Φ* = ½‖v‖_p², w = sign(v) |v|^(p-1) / ‖v‖_p^(p-2) (FOR09 2.1.11).
+
+    v is the sum of all updates, w = ∇Φ*(v) are the weights, and Φ* is the conjugate of the potential.
 
     Parameters
     ----------
@@ -76,11 +80,11 @@ class PNorm:
     p: float | Literal["auto"] = spec.field(default="auto", words=("auto",), at_least=2)
 
     def order(self, size: int) -> float:
-        """Return the exponent p for this many weights."""
+        """Return the exponent p for ``size`` weights; it depends on ``size`` only if ``p="auto"``."""
         return max(2.0, 2.0 * math.log(max(size, 1))) if self.p == "auto" else float(self.p)
 
     def gradient(self, v: Numbers) -> Numbers:
-        """Return ∇½‖v‖_p², 0 at 0: O(N)."""
+        """Return the weights ∇½‖v‖_p² for the sum v of updates, 0 at 0: O(N) for N weights."""
         p, top = self.order(v.size), float(np.abs(v).max(initial=0.0))
         if top == 0.0:
             return np.zeros_like(v)
@@ -89,22 +93,24 @@ class PNorm:
         return np.asarray(np.copysign(power * (top / float(np.vdot(part, power)) ** (1.0 - 2.0 / p)), v))
 
     def value(self, w: Numbers) -> float:
-        """Return ½‖w‖_q²."""
+        """Return the potential ½‖w‖_q² of weights w, with 1/p + 1/q = 1."""
         p = self.order(w.size)
         return 0.5 * float(np.linalg.norm(w.ravel(), p / (p - 1.0))) ** 2
 
     def norm(self, z: Numbers) -> float:
-        """Return ‖z‖_p."""
+        """Return the p-norm ‖z‖_p of an update z."""
         return float(np.linalg.norm(z.ravel(), self.order(z.size)))
 
     def smoothness(self, size: int) -> float:
-        """Return p - 1."""
+        """Return p - 1, the smoothness constant for ``size`` weights."""
         return self.order(size) - 1.0
 
 
 @spec.part
 class ExponentiatedGradient:
     """Exponentiated gradient (EG±): Φ* = total · ln(Σ cosh v_i / N), w = total · sinh v / Σ cosh v.
+
+    v is the sum of all updates, w = ∇Φ*(v) are the N weights, and Φ* is the conjugate of the potential.
 
     The last chapter of FOR09 suggests it for problems with few relevant features. Each weight is the difference of two
     positive ones, proportional to ½e^v and ½e^-v, and all of these sum to ``total``: the algorithm of Kivinen and
@@ -134,13 +140,13 @@ class ExponentiatedGradient:
     total: float = spec.field(default=1.0, above=0)
 
     def gradient(self, v: Numbers) -> Numbers:
-        """Return total · sinh v / Σ cosh v without overflow: O(N)."""
+        """Return the weights total · sinh v / Σ cosh v without overflow, for the sum v of updates: O(N)."""
         top = np.abs(v).max(initial=0.0)
         up, down = np.exp(v - top), np.exp(-v - top)
         return np.asarray((self.total / max(float(up.sum() + down.sum()), 1e-300)) * (up - down))
 
     def value(self, w: Numbers) -> float:
-        """Return Φ(w), by solving an equation in one variable: O(N) per iteration."""
+        """Return the potential Φ(w) of N weights w, by solving an equation in one variable: O(N) per iteration."""
         from scipy.optimize import brentq
 
         part = np.abs(w.ravel()) / self.total
@@ -154,7 +160,7 @@ class ExponentiatedGradient:
         return self.total * max(0.0, float(lengths) + (1.0 - left) * math.log(max(x, 1e-300)))
 
     def norm(self, z: Numbers) -> float:
-        """Return the maximum norm, max_i |z_i|."""
+        """Return the maximum norm of an update z, max_i |z_i|."""
         return float(np.abs(z).max(initial=0.0))
 
     def smoothness(self, size: int) -> float:
@@ -163,7 +169,7 @@ class ExponentiatedGradient:
 
 
 def require_potential(potential: object, role: str = "potential") -> None:
-    """Raise TypeError for an object that is not a potential; ``role`` is the parameter's name.
+    """Raise TypeError if ``potential`` is no potential; ``role`` is the name of the parameter in the message.
 
     Raises
     ------
@@ -179,7 +185,7 @@ def require_potential(potential: object, role: str = "potential") -> None:
 
 
 def checked(potential: Any, v: Numbers) -> Numbers:
-    """Return ∇Φ*(v); raise ValueError unless it has the shape of v and finite numbers."""
+    """Return the weights ∇Φ*(v); raise ValueError unless they have the shape of v and are finite."""
     w = np.asarray(potential.gradient(v), np.float64)
     if w.shape != v.shape or not np.isfinite(w).all():
         what = f"numbers of shape {w.shape}" if w.shape != v.shape else "numbers that are not finite"

@@ -11,7 +11,7 @@ from coterie._compiled.primal import query_decisions as compiled
 
 
 class _BaseProbability:
-    """Base class of query probabilities that do not depend on a learned relation."""
+    """Base class of query strategies with a probability that does not depend on a learned relation."""
 
     learned: ClassVar[bool] = False
 
@@ -27,7 +27,7 @@ class Always(_BaseProbability):
     """
 
     def compiled(self, n_tasks: int) -> compiled.Constant:
-        """Return the probability as a named tuple for compiled code."""
+        """Return the strategy as a named tuple for compiled code; ``n_tasks`` is the number of tasks."""
         return compiled.Constant(1.0)
 
 
@@ -49,7 +49,7 @@ class Randomly(_BaseProbability):
     rate: float = spec.field(qualify_name=True, above=0, at_most=1)
 
     def compiled(self, n_tasks: int) -> compiled.Constant:
-        """Return the probability as a named tuple for compiled code."""
+        """Return the strategy as a named tuple for compiled code; ``n_tasks`` is the number of tasks."""
         return compiled.Constant(float(self.rate))
 
 
@@ -74,7 +74,7 @@ class Margin(_BaseProbability):
     c: float = spec.field(qualify_name=True, default=0.3, above=0)
 
     def compiled(self, n_tasks: int) -> compiled.Inverse:
-        """Return the probability as a named tuple for compiled code."""
+        """Return the strategy as a named tuple for compiled code; ``n_tasks`` is the number of tasks."""
         return compiled.Inverse(float(self.c))
 
 
@@ -98,7 +98,7 @@ class Below(_BaseProbability):
     threshold: float = spec.field(qualify_name=True, above=0)
 
     def compiled(self, n_tasks: int) -> compiled.Step:
-        """Return the probability as a named tuple for compiled code."""
+        """Return the strategy as a named tuple for compiled code; ``n_tasks`` is the number of tasks."""
         return compiled.Step(float(self.threshold))
 
 
@@ -131,6 +131,6 @@ class RelationRow:
     learned: ClassVar[bool] = True
 
     def compiled(self, n_tasks: int) -> compiled.Row:
-        """Return the probability as a named tuple for compiled code, before row sums are computed."""
+        """Return the strategy as a named tuple for compiled code, with row sums that are still to be computed."""
         kind = compiled.RowOfInverse if self.of == "Ainv" else compiled.Row
         return kind(np.zeros(n_tasks), np.full(2, -1), float(self.scale))

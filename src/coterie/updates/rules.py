@@ -72,6 +72,8 @@ class _BaseRule:
 class Perceptron(_BaseRule):
     """Perceptron rule: a step of size one on every mistake, tau = 1 if y·margin <= 0, else 0 (CCG08 Fig. 1).
 
+    tau is the size of the step, y the label, -1 or 1, and margin the score before the update.
+
     A zero margin is a mistake. Multiplying every step by a constant changes no prediction, so there is no rate to tune.
 
     Examples
@@ -88,6 +90,9 @@ class Perceptron(_BaseRule):
 @spec.part
 class PassiveAggressive(_BaseRule):
     """Passive-aggressive rule: the smallest update that gives margin one (FOR09 §2.1.1; Crammer et al. 2006).
+
+    tau is the size of the step, y the label, -1 or 1, and M_ii the diagonal entry of task i in M = A⁻¹, the matrix by
+    which tasks share updates.
 
     With loss = max(0, 1 - y·margin) and the squared norm of the multitask instance, M_ii ‖x‖²:
 
@@ -133,6 +138,8 @@ class PassiveAggressive(_BaseRule):
 class Logistic(_BaseRule):
     """Logistic rule: a gradient step of the logistic loss on every record, tau = 1 / (1 + exp(y·margin)).
 
+    tau is the size of the step, y the label, -1 or 1, and margin the score before the update.
+
     Margins are log-odds. With :class:`coterie.updates.LinearWeights` this is gradient descent at a constant rate of
     one; :class:`coterie.updates.AdaptiveGradient` gives each weight its own rate.
 
@@ -151,7 +158,9 @@ class Logistic(_BaseRule):
 
 @spec.part
 class AROW(_BaseRule):
-    """AROW rule: tau = (1 - y·margin) / (v + r) if y·margin < 1, smaller for more certain weights.
+    """AROW rule: the step size is tau = (1 - y·margin) / (v + r) if y·margin < 1, else 0.
+
+    It is smaller for more certain weights.
 
     Adaptive regularization of weight vectors (Crammer, Kulesza and Dredze, NIPS 2009).
     v is the variance of the margin and r that of the label, both of :class:`coterie.updates.DiagonalAROW`. Twice
@@ -181,6 +190,8 @@ class AROW(_BaseRule):
 class SecondOrder(_BaseRule):
     """Second-order Perceptron rule: tau = (1 - y f) / (v + r) on every mistake, with the margin f (CCG08 §4).
 
+    y is the label, -1 or 1, f the margin before the update, v the variance of the margin, and r that of a label.
+
     The weights are then the ridge regression on all mistakes. It is the step of :class:`AROW`, but only on mistakes,
     y·margin <= 0. With a full covariance it is the
     second-order Perceptron, whose margin is f r / (v + r).
@@ -207,6 +218,9 @@ class SecondOrder(_BaseRule):
 class Squared(_BaseRule):
     """Squared loss (y - margin)² / 2: tau = |y - margin|, towards y, on every record.
 
+    The loss is (y - margin)² / 2, for the margin before the update. v is the variance of the margin, r that of a label,
+    and M_ii the diagonal entry of the task in M = A⁻¹, by which tasks share updates.
+
     Margins estimate the mean. Use it with :class:`coterie.updates.AdaptiveGradient`, which has a rate per weight;
     with :class:`coterie.updates.LinearWeights` the rate is 1, which diverges for records longer than
     sqrt(2 / M_ii). With a full covariance it is ridge regression on all records: tau = |y - f| / (v + r).
@@ -231,7 +245,7 @@ class Squared(_BaseRule):
 
 @spec.part
 class Absolute(_BaseRule):
-    """Absolute loss |y - margin|: tau = 1, towards y, on every record.
+    """Absolute loss |y - margin|: the step size is 1, towards the label y, on every record.
 
     Margins estimate the median, on which outliers have little effect.
 
@@ -251,6 +265,9 @@ class Absolute(_BaseRule):
 @spec.part
 class EpsilonInsensitive(_BaseRule):
     """Epsilon-insensitive rule: the smallest update that brings the margin within epsilon of the label.
+
+    tau is the size of the step, y the label, and M_ii the diagonal entry of task i in M = A⁻¹, the matrix by which
+    tasks share updates.
 
     With loss = max(0, |y - margin| - epsilon) and the squared norm of the multitask instance, M_ii ‖x‖², the step goes
     towards y by

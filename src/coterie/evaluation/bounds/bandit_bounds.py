@@ -18,7 +18,10 @@ from .perceptron_bounds import penalty
 def confidence_width(
     log_determinant: float, complexity: float, sigma: float, delta: float = 0.05, ridge: float = 1.0
 ) -> float:
-    """Return the β with |f - u_i·x| <= β √(q / ridge) in all rounds at once, with probability 1 - delta.
+    """Return β, the factor of the confidence intervals of a bandit's predictions.
+
+    With probability 1 - delta, |f - u_i·x| <= β √(q / ridge) in all rounds, for the prediction f, its variance q, and
+    the true vector u_i of task i.
 
     f and q are the prediction and the margin's variance of :class:`coterie.SecondOrderMultitaskRegressor`,
     and
@@ -79,7 +82,7 @@ class RegretBound:
 
     @property
     def regret(self) -> float:
-        """The regret bound, 2 β √(T Z / ln(1 + Z) · ln det(I + G / ridge))."""
+        """The regret bound, 2 β √(T Z / ln(1 + Z) · ln det(I + G / ridge)); the attributes define its parts."""
         # Z / ln(1 + Z) has the limit 1, and the determinant is 0
         if self.radius == 0:
             return 0.0
@@ -95,7 +98,7 @@ def regret_bound(
     delta: float = 0.05,
     ridge: float = 1.0,
 ) -> RegretBound:
-    """Bound the regret of GOB.Lin from its chosen records (Cesa-Bianchi, Gentile and Zappella, NIPS 2013).
+    """Bound the regret of the bandit GOB.Lin from its chosen records (Cesa-Bianchi, Gentile and Zappella, NIPS 2013).
 
     Each round has a task and some records; the record with the largest f + β √(q / ridge) is chosen and its reward
     learned, by a :class:`coterie.SecondOrderMultitaskRegressor` and the β of :func:`confidence_width` so

@@ -20,7 +20,9 @@ from .perceptron_bounds import signs
 
 @dataclass(frozen=True)
 class Comparators:
-    """Comparators for mistake bounds: task classifiers g_i(x) = Σ_s C_is k(z_s, x), which may change over time.
+    """Comparators for mistake bounds: a classifier g_i(x) = Σ_s C_is k(z_s, x) per task, which may change.
+
+    The z_s are fixed points, the anchors, and k is the kernel.
 
     Attributes
     ----------
@@ -50,17 +52,20 @@ class Comparators:
 
     @property
     def top(self) -> float:
-        """c_G, the square root of the largest diagonal entry of M."""
+        """The constant c_G of the bounds, the square root of the largest diagonal entry of M."""
         return math.sqrt(float(np.diagonal(np.asarray(self.M)).max()))
 
     @property
     def norms(self) -> list[float]:
-        """The norm sqrt(tr(K_gg A)) of each comparator."""
+        """The norm of each comparator, sqrt(tr(K_gg A)).
+
+        K_gg has the inner products of its task classifiers, and A is the interaction matrix.
+        """
         return [self._norm(np.asarray(C, np.float64)) for C in self.coefficients]
 
     @property
     def shift(self) -> float:
-        """S, the total distance between successive comparators in the norm of A."""
+        """The total distance S between successive comparators, in the norm of the interaction matrix A."""
         coefficients = [np.asarray(C, np.float64) for C in self.coefficients]
         return sum(self._norm(after - before) for before, after in pairwise(coefficients))
 

@@ -39,7 +39,7 @@ class SecondOrderBound:
 
     @property
     def mistakes(self) -> float:
-        """The mistake bound, L + sqrt(complexity · log_determinant)."""
+        """The mistake bound, L + sqrt(complexity · log_determinant), for the comparator's loss L."""
         return self.loss + math.sqrt(self.complexity * self.log_determinant)
 
 
@@ -97,7 +97,9 @@ def second_order_bound(trace: Trace, X: RowMatrix, U: ArrayLike, M: ArrayLike, r
 
 
 def log_determinant(trace: Trace, X: RowMatrix, M: ArrayLike, ridge: float = 1.0) -> float:
-    """Return ln det(I + G / ridge) = Σ_j ln(1 + λ_j / ridge) over mistakes; see :func:`second_order_bound`.
+    """Return ln det(I + G / ridge) for the Gram matrix G of the rounds with a mistake.
+
+    See :func:`second_order_bound`.
 
     Examples
     --------
@@ -112,7 +114,9 @@ def log_determinant(trace: Trace, X: RowMatrix, M: ArrayLike, ridge: float = 1.0
 
 
 def gram_log_determinant(X: RowMatrix, task: Ints, M: ArrayLike, ridge: float = 1.0) -> float:
-    """Return ln det(I + G / ridge) for G_st = M_{i_s i_t} x_s·x_t of all records; tasks are rows of M: O(n² d + n³).
+    """Return ln det(I + G / ridge) for the Gram matrix G of all records: O(n² d + n³).
+
+    G_st = M_{i_s i_t} x_s·x_t for the tasks i_s of the records, which number the rows of M.
 
     Examples
     --------
@@ -150,7 +154,12 @@ class PNormBound:
 
     @property
     def mistakes(self) -> float:
-        """The mistake bound, L + (p - 1) X² U² + X U sqrt((p - 1) L)."""
+        """The mistake bound, L + (p - 1) X² U² + X U sqrt((p - 1) L).
+
+        L, X and U are the attributes ``loss``, ``radius`` and ``length``.
+
+        L is the comparator's loss, X the largest norm of a record, and U the length of the comparator.
+        """
         both = self.radius * self.length
         return self.loss + (self.p - 1.0) * both**2 + both * math.sqrt((self.p - 1.0) * self.loss)
 
@@ -227,7 +236,7 @@ class PotentialBound:
 
     @property
     def mistakes(self) -> float:
-        """The mistake bound, (L + complexity) / (1 - curvature)."""
+        """The mistake bound, (L + complexity) / (1 - curvature), for the comparator's loss L."""
         return (self.loss + self.complexity) / (1.0 - self.curvature)
 
 
@@ -307,7 +316,7 @@ def potential_bound(
 def heterogeneous_bound(
     trace: Trace, X: Sequence[ArrayLike], U: Sequence[ArrayLike], b: float, M: ArrayLike | None = None
 ) -> MistakeBound:
-    """Bound the mistakes of MMPERC by a comparator (CCG08 §6).
+    """Bound the mistakes of :class:`coterie.HeterogeneousMultitaskPerceptron` by a comparator (CCG08 §6).
 
     For every u = (u_1, ..., u_K), with sums over the rounds with a mistake, i being the active task,
 
@@ -356,7 +365,7 @@ def heterogeneous_bound(
 
 
 def _agreement_asked(trace: Trace, b: float, M: ArrayLike | None) -> Matrix:
-    """Return the coupling matrix R of the learner's tasks, z = Σ_k R_ik φ_k."""
+    """Return the coupling matrix R of the tasks of a trace, with which z = Σ_k R_ik φ_k."""
     K = len(trace.tasks)
     relation = None if M is None else np.asarray(M, np.float64)
     if relation is not None and relation.shape != (K, K):
@@ -365,7 +374,7 @@ def _agreement_asked(trace: Trace, b: float, M: ArrayLike | None) -> Matrix:
 
 
 def _agreement(trace: Trace, X: Sequence[ArrayLike], U: Sequence[ArrayLike], R: Matrix) -> tuple[Ints, float, float]:
-    """Return the rounds with a mistake, and in these the hinge loss and the q of :func:`heterogeneous_bound`."""
+    """Return the rounds with a mistake, and in these the hinge loss and the number q of :func:`heterogeneous_bound`."""
     K = len(trace.tasks)
     if len(X) != K or len(U) != K or any(len(np.asarray(rows)) != trace.n for rows in X):
         raise ValueError(f"X and U must have one array per task ({K}) for {trace.n} rounds, got {len(X)} and {len(U)}")
@@ -381,7 +390,7 @@ def _agreement(trace: Trace, X: Sequence[ArrayLike], U: Sequence[ArrayLike], R: 
 
 @dataclass(frozen=True)
 class SpectralBound:
-    """A mistake bound of MMPERC for one comparator, by the spectrum of the data, and its parts.
+    """A mistake bound of the heterogeneous Perceptron by the spectrum of the data, for one comparator.
 
     Attributes
     ----------
@@ -399,14 +408,14 @@ class SpectralBound:
 
     @property
     def mistakes(self) -> float:
-        """The mistake bound, L + sqrt(complexity · energy)."""
+        """The mistake bound, L + sqrt(complexity · energy), for the comparator's loss L."""
         return self.loss + math.sqrt(self.complexity * self.energy)
 
 
 def heterogeneous_spectral_bound(
     trace: Trace, X: Sequence[ArrayLike], U: Sequence[ArrayLike], b: float, M: ArrayLike | None = None
 ) -> SpectralBound:
-    """Bound the mistakes of MMPERC by the spectrum of its matrix, an open question of CCG08 §8.
+    """Bound the mistakes of the heterogeneous Perceptron by the spectrum of its matrix (open question of CCG08 §8).
 
     For every u, with q and the hinge loss L as in :func:`heterogeneous_bound` and sums over the rounds with a mistake,
 
@@ -464,7 +473,10 @@ def heterogeneous_spectral_bound(
 
 
 def _radius(squares: Matrix, active: Ints, R: Matrix) -> Matrix:
-    """Return φ_i'(I + zz')⁻¹φ_i of each round, given the squared norms of its instances."""
+    """Return φ_i'(I + zz')⁻¹φ_i of each round, from the squared norms of its instances.
+
+    ``active`` are the active tasks i, and R is the coupling matrix.
+    """
     own = squares[active, np.arange(len(active))]
     # Sherman and Morrison for one z: views are orthogonal, so z'φ_i = R_ii ‖φ_i‖² and ‖z‖² = Σ R_ik² ‖φ_k‖²
     along = (R[active, active] * own) ** 2
@@ -472,7 +484,7 @@ def _radius(squares: Matrix, active: Ints, R: Matrix) -> Matrix:
 
 
 def _against(trace: Trace, X: RowMatrix, U: ArrayLike) -> tuple[Matrix, float, Ints]:
-    """Return the rounds with a mistake, and the comparator's margins u_i·x and hinge loss in them."""
+    """Return the rounds with a mistake, and in these the comparator's margins u_i·x and hinge loss."""
     V, moved = comparators(trace, X, U), np.flatnonzero(trace.mistake)
     margins = np.asarray((X[moved] @ V.T)[np.arange(len(moved)), trace.task[moved]])
     return margins, float(np.maximum(0.0, 1.0 - signs(trace)[moved] * margins).sum()), moved

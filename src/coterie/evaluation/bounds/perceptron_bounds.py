@@ -32,7 +32,11 @@ class MistakeBound:
 
     @property
     def mistakes(self) -> float:
-        """The mistake bound, L + c q + sqrt(c q L)."""
+        """The mistake bound, L + c q + sqrt(c q L). L and c q are the attributes ``loss`` and ``complexity``.
+
+        L is the comparator's hinge loss, q its complexity, and c the largest diagonal entry of M times the largest
+        ‖x‖².
+        """
         # solves m - L <= sqrt(c q m) for m, a little loosely
         return self.loss + self.complexity + math.sqrt(self.complexity * self.loss)
 
@@ -89,7 +93,7 @@ def mistake_bound(trace: Trace, X: RowMatrix, U: ArrayLike, penalty: float, max_
 
 
 def comparators(trace: Trace, X: RowMatrix, U: ArrayLike) -> Floats:
-    """Return U as an array; raise ValueError unless X has one row per round and U one row per task."""
+    """Return the comparator U as an array. Raise ValueError unless X has one row per round and U one row per task."""
     V = np.asarray(U, dtype=np.float64)
     if X.shape[0] != trace.n:
         raise ValueError(f"X must have one row per round, shape ({trace.n}, d), got shape {X.shape}")
@@ -104,7 +108,9 @@ def signs(trace: Trace) -> Floats:
 
 
 def penalty(U: ArrayLike, M: ArrayLike) -> float:
-    """Return u'(A ⊗ I)u = tr(U'A U) for task vectors in the rows of U, shape (K, d), and M = A⁻¹.
+    """Return the penalty u'(A ⊗ I)u = tr(U'A U) of the task vectors, the rows of U, for M = A⁻¹.
+
+    A is the K x K interaction matrix, and U has the shape (K, d).
 
     Raises
     ------
@@ -121,7 +127,7 @@ def penalty(U: ArrayLike, M: ArrayLike) -> float:
 
 
 def _against(X: RowMatrix, U: Floats, task: Ints) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return u_i · x and ‖x‖² for each record."""
+    """Return the margin u_i · x of each record under its task's row u_i of U, and ‖x‖²."""
     margins, squares = np.zeros(len(task)), X.multiply(X) if hasattr(X, "multiply") else X * X
     for i in range(len(U)):
         of_task = np.flatnonzero(task == i)
@@ -152,7 +158,12 @@ class ShiftingBound:
 
     @property
     def mistakes(self) -> float:
-        """The mistake bound: the smaller of L + c Q² + Q sqrt(c L) and, with decay, L + Q sqrt(c / (1 - gamma²))."""
+        """The mistake bound: the smaller of L + c Q² + Q sqrt(c L) and, with decay, L + Q sqrt(c / (1 - gamma²)).
+
+        L, c and Q are the attributes ``loss``, ``radius`` and ``path``.
+
+        L is the comparator's loss, Q the length of its path, and c the largest squared norm of a record.
+        """
         complexity = self.radius * self.path**2
         growing = self.loss + complexity + math.sqrt(complexity * self.loss)
         # without forgetting the norm of the weights has no bound but the number of mistakes

@@ -47,7 +47,12 @@ class ViewBound:
 
     @property
     def mistakes(self) -> float:
-        """The mistake bound, L/K + (2p - 1)(XU/K)² + (XU/K) sqrt((2p - 1) L/K)."""
+        """The mistake bound, L/K + (2p - 1)(XU/K)² + (XU/K) sqrt((2p - 1) L/K), for K views.
+
+        L, X and U are the attributes ``loss``, ``radius`` and ``size``.
+
+        L is the comparator's loss, U its size, and X the largest norm of a record.
+        """
         loss, reach = self.loss / self.views, self.radius * self.size / self.views
         steep = 2.0 * self.p - 1.0
         return loss + steep * reach**2 + reach * math.sqrt(steep * loss)
@@ -196,7 +201,7 @@ def schatten_norm(V: Floats, power: float) -> float:
 
 
 def _records(trace: Trace, X: ViewBlocks, one_space: bool) -> tuple[ViewRecords, list[Any], list[int]]:
-    """Return the records with a mistake, the names of their views, and the views' numbers of features."""
+    """Return the records with a mistake, the names of their views, and the numbers of features of the views."""
     records, views = read_views(X, None, None, one_space)
     if len(records) != trace.n:
         raise ValueError(f"X must have one row per round, {trace.n}, got {len(records)}")
@@ -231,7 +236,7 @@ def _loss(trace: Trace, blocks: Sequence[Any], U: Sequence[Floats]) -> float:
 
 
 def _norm(values: Floats, power: float) -> Floats:
-    """Return (Σ values^power)^(1/power) over the last axis, without overflow."""
+    """Return (Σ values^power)^(1/power) over the last axis of ``values``, without overflow."""
     top = values.max(axis=-1, initial=0.0)
     # powers up to p = 20 and more leave the range of numbers unless the largest is 1
     scaled = values / np.where(top > 0, top, 1.0)[..., None]

@@ -39,7 +39,9 @@ def label(name: object, most: int = 28) -> str:
 
 
 def cumulative_error(traces: Mapping[str, Trace], thick: str) -> Figure:
-    """Return the figure of the cumulative error of each learner over the (logarithmic) number of rounds.
+    """Return the figure of each learner's cumulative error over the number of rounds (logarithmic).
+
+    The learner ``thick`` has a thick line.
 
     The first hundredth of the rounds is left out, because its errors are large and would hide the rest.
     """
@@ -54,7 +56,10 @@ def cumulative_error(traces: Mapping[str, Trace], thick: str) -> Figure:
 
 
 def calibration(curves: Mapping[str, CalibrationCurve], thick: str) -> Figure:
-    """Return the figure of the calibration curve of each learner, with the diagonal."""
+    """Return the figure of each learner's calibration curve, with the diagonal.
+
+    The learner ``thick`` has a thick line.
+    """
     lines = [
         _line(i, name, 100 * curve.predicted, curve.observed, thick, RATES) | {"mode": "lines+markers"}
         for i, (name, curve) in enumerate(curves.items())

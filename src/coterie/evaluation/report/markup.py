@@ -30,7 +30,7 @@ def paragraph(text: str, kind: str = "") -> str:
 
 
 def section(name: str, heading: str, *parts: str) -> str:
-    """Return a section with a heading; empty if all parts are empty."""
+    """Return a section with the CSS id ``name`` and a heading; empty if all its parts are empty."""
     body = "\n".join(part for part in parts if part)
     if not body:
         return ""
@@ -48,7 +48,7 @@ def plot(name: str, label: str, caption: str, height: int) -> str:
 def table(
     caption: str, columns: Sequence[str], rows: Iterable[Sequence[str]], words: int = 1, looked_up: bool = False
 ) -> str:
-    """Return a scrollable table; empty without rows.
+    """Return a table that can be scrolled; empty without rows.
 
     All columns after the first ``words`` are numeric. If ``looked_up``, it can be sorted and searched.
     """
@@ -66,13 +66,13 @@ def table(
 
 
 def facts(pairs: Iterable[tuple[str, str]], kind: str = "") -> str:
-    """Return a definition list of names and values."""
+    """Return an HTML definition list of pairs (name, value)."""
     rows = "".join(f"<div><dt>{escape(name)}</dt><dd><bdi>{prose(value)}</bdi></dd></div>" for name, value in pairs)
     return f"<dl{_class(kind)}>{rows}</dl>" if rows else ""
 
 
 def script_json(value: object) -> str:
-    r"""Encode a value as JSON for a script element; ``<`` is escaped so that no text can end the element.
+    r"""Encode a value as JSON for a script element, with ``<`` escaped, so that no text can end the element.
 
     >>> script_json("</script>")
     '"\\u003c/script\\u003e"'

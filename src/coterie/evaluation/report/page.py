@@ -107,7 +107,7 @@ def render(
 
 
 def _policy(*scripts: str) -> str:
-    """Return the content security policy, which allows only these scripts."""
+    """Return the content security policy of the page, which allows only its own scripts."""
     digests = (base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts)
     allowed = " ".join(f"'sha256-{digest}'" for digest in digests)
     return (

@@ -34,7 +34,7 @@ _WEIGHTS, _NAMED, _DIFFERING = 15, 4, 8
 
 
 class PagePart(NamedTuple):
-    """A section's HTML, and its figures by the names of their placeholders."""
+    """The HTML of a section of the report, and its figures by the names of their placeholders."""
 
     html: str
     figures: Mapping[str, figures.Figure] = {}
@@ -60,7 +60,7 @@ def summary_of(comparison: Comparison, learner: str | None = None) -> Summary:
 
 
 def headline(summary: Summary) -> PagePart:
-    """Return the section with the recommendation and the numbers that support it."""
+    """Return the first section of the report: the recommendation, and the numbers that support it."""
     lead, remarks = conclusion(summary.against[summary.best], summary.verdict)
     outcome = summary.verdict.outcome
     counts = [("examples", f"{summary.verdict.overall.n:,}"), *_base_rate(summary.verdict)]
@@ -98,7 +98,7 @@ def learners(summary: Summary) -> PagePart:
 
 
 def sizes(summary: Summary) -> PagePart:
-    """Return the table of gains by size of task, over one model per task and over the best baseline."""
+    """Return the section with the gains of tasks by size, over one model per task and over the best baseline."""
     heads, rows = summary.sizes
     caption = f"Mean {summary.verdict.loss.gain} of the tasks of a size, with the interval of the mean"
     table = markup.table(caption, heads, rows)
@@ -193,7 +193,7 @@ def _what(spread: NDArray[np.float64] | None) -> str:
 
 
 def _differing(summary: Summary, model: Estimator) -> str:
-    """Return the table of own weights, for the tasks helped and hurt most significantly (or with most records)."""
+    """Return the table of own weights of a few tasks: those clearly helped or hurt, or those with most records."""
     result, known = summary.verdict, set(model.tasks_)
     called = np.concatenate([result.ordered(kind)[: _DIFFERING // 2] for kind in ("helped", "hurt")])
     others = np.setdiff1d(np.argsort(-result.n, kind="stable"), called, assume_unique=True)
@@ -214,13 +214,13 @@ def _has_names(weights: Sequence[Weight]) -> bool:
 
 
 def _in_words(weights: Sequence[Weight], part: int = 0) -> str:
-    """Return the names of the largest shared weights or, with ``part=1``, of the task's own weights."""
+    """Return the names of features with the largest shared weights, or with the largest own weights if ``part=1``."""
     values = ((weight.name, f"{weight.moves[part]:+.2g}".replace("-", "\N{MINUS SIGN}")) for weight in weights[:_NAMED])
     return ", ".join(f"{shown(name)}\N{NO-BREAK SPACE}{value}" for name, value in values)
 
 
 def read(reading: Reading | None) -> PagePart:
-    """Return the section on the rows and columns read, and on dropped ones."""
+    """Return the section about the file: rows and columns that were read, and columns that were dropped."""
     if reading is None:
         return PagePart("")
     pairs = [("source", reading.source), ("rows read", f"{reading.rows:,}"), ("rows skipped", f"{reading.skipped:,}")]

@@ -20,6 +20,8 @@ from .storage import STORAGE, Storage
 class AdaptiveGradient:
     """AdaGrad: the step size of each weight shrinks with the sum of its squared gradients.
 
+    tau is the step size of the rule, y the label, x_j feature j, and M the matrix by which tasks share updates.
+
     The margin of a record of task i is (w_i + Σ_g w_g) · x over the groups g of the task. An update c = tau·y changes
     each of these rows by its own gradients, scaled by the row's weight in M,
 
@@ -56,7 +58,10 @@ class AdaptiveGradient:
     def make_model(
         self, form: str, levels: Levels, groups: int, tasks: int, features: int, dense: bool
     ) -> Adaptive | Intercepts:
-        """Return an empty model with w and Q for each weight; with task intercepts, one own weight per task."""
+        """Return an empty model with the weight w and the sum of squared gradients Q of each row.
+
+        With task intercepts, it has one own weight per task.
+        """
         shared, own = self.tables.make_pair(groups, tasks, features, dense)
         if form == "levels":
             return Adaptive(shared, own, levels, float(self.step), float(self.start))
@@ -72,6 +77,8 @@ class AdaptiveGradient:
 @spec.part
 class CoinBetting:
     r"""Coin betting without a learning rate (COCOB): each weight bets on its next gradient.
+
+    tau is the step size of the rule, y the label, x_j feature j, and M the matrix by which tasks share updates.
 
     The margin of a record of task i is (w_i + Σ_g w_g) · x over the groups g of the task. An update c = tau·y changes
     each of these rows by g_j = c x_j. With L_j the largest |g_j| of a feature so far in any row,
@@ -123,7 +130,7 @@ class CoinBetting:
     fades: ClassVar[bool] = True
 
     def make_model(self, form: str, levels: Levels, groups: int, tasks: int, features: int, dense: bool) -> Coin:
-        """Return an empty model with (w, θ, G, R) for each weight and L for each feature, for nested groups."""
+        """Return an empty model for nested groups, with (w, θ, G, R) for each weight and L for each feature."""
         tables = self.tables.make_pair(groups, tasks, features, dense)
         largest = Storage(self.storage).make_table(1, features, dense, shared=True)
         return Coin(*tables, levels, largest, float(self.alpha), float(self.wealth))
@@ -141,6 +148,8 @@ LEAST_NOISE = 1e-50
 @spec.part
 class DiagonalAROW:
     """Diagonal AROW: a mean and a variance for each weight of the tasks and their groups.
+
+    y is the label, x_j feature j, and M the matrix by which tasks share updates.
 
     The prior variance S of a row's weights is the row's weight in M: with share s, s for the shared row and 1 - s for a
     task's own. With r = noise · ‖x‖² / nnz(x), where ``noise`` is the parameter r, and v = Σ S_j x_j² over the rows of
@@ -183,7 +192,7 @@ class DiagonalAROW:
     def make_model(
         self, form: str, levels: Levels, groups: int, tasks: int, features: int, dense: bool
     ) -> ConfidenceWeights:
-        """Return an empty model of pairs (mean, added precision), for nested groups."""
+        """Return an empty model for nested groups, with the mean and the added precision of each weight."""
         return ConfidenceWeights(*self.tables.make_pair(groups, tasks, features, dense), levels, float(self.r))
 
     @cached_property

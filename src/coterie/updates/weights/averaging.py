@@ -19,6 +19,9 @@ from .wrapper import HypothesisWrapper
 class Averaged(HypothesisWrapper):
     """Averaged weights: predict by the mean of the weights before each round, W̄ = (1/T) Σ_t W_{t-1}.
 
+    W_{t-1} are the weights before round t, T is the number of rounds, and M = A⁻¹ the matrix by which tasks share
+    updates.
+
     The wrapped weights learn by their own margins (FOR09 §3.1.3). The mean is exact and takes twice the memory: a
     second table sums every update times its round, so that with the sum of the updates Θ and that of the timed updates
     Φ, T·W̄ = M(T·Θ - Φ). The second table is always float64; if the weights are float64 too, it is stored next to them.
@@ -43,7 +46,7 @@ class Averaged(HypothesisWrapper):
     def make_model(
         self, form: str, sharing: Any, groups: int, tasks: int, features: int, dense: bool
     ) -> models.AveragedPairs | models.Averaged:
-        """Return an empty model with a second table for time-weighted sums (as pairs of numbers for nested groups)."""
+        """Return an empty model with a second table, which sums the updates times their rounds."""
         if form in ("levels", "repelling levels"):
             tables = replace(self.hypothesis.tables, numbers=2).make_pair(groups, tasks, features, dense)
             return models.AveragedPairs.from_model(Grouped(*tables, sharing), np.zeros(1))

@@ -21,6 +21,9 @@ NO_PATHS = np.zeros((0, 0), np.int64)
 class Dual:
     """Kernel model in dual form, with support vectors on a budget.
 
+    The margin of a record x of task i is f_i(x) = Σ_j beta_j M_(i_j i) k(x_j, x). x_j is a support vector of task i_j
+    with coefficient beta_j, k the kernel, and M = A⁻¹ the matrix by which tasks share updates.
+
     Parameters
     ----------
     kernel : kernel
@@ -41,13 +44,16 @@ class Dual:
     forms: ClassVar[tuple[str, ...]] = ("levels", "repelling levels", "columns")
 
     def start(self, sharing: Any, paths: Codes | None, features: int, dense: bool) -> Expansion:
-        """Return a model without support vectors; ``paths`` are the group numbers of each task."""
+        """Return a model without support vectors.
+
+        ``sharing`` has the relation's arrays, and ``paths`` the group numbers of each task.
+        """
         levels, form = (0, "columns") if paths is None else (paths.shape[1], "levels")
         store = empty_store(dense, features)
         return Expansion(Support.empty(levels), self.budget.memory(form), sharing, store)
 
     def with_room(self, model: Expansion, fresh: int, paths: Codes | None, tasks: int) -> Expansion:
-        """Resize the model for ``fresh`` more support vectors, up to the budget, and for more tasks."""
+        """Resize the model for ``fresh`` more support vectors, up to the budget, and for this many tasks."""
         rows, need = len(model.support.tasks), int(model.support.counts[SIZE]) + fresh
         most = need if self.budget.size is None else self.budget.size
         capacity = max(rows, min(roomy(rows, need), most))

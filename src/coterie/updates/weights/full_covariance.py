@@ -14,6 +14,9 @@ from coterie._compiled.dual.stores import empty_store
 class FullCovariance:
     """All weights of all tasks with their full covariance, with the prior M ⊗ I (CCG08 §4).
 
+    M = A⁻¹ is the K x K matrix by which the K tasks share updates, r the variance of a label, and P the covariance of
+    the weights W.
+
     With φ the record x in the block of its task, S = Σ φφ'/r and b = Σ yφ/r over the records with an update,
 
         P = (A ⊗ I + S)⁻¹,    W = P b,    mean of a margin f = W·φ,    its variance q = φ'Pφ,
@@ -66,7 +69,7 @@ class FullCovariance:
         return Bordered.empty(sharing, empty_store(dense, features))
 
     def outgrown(self, model: FullPrimal | Bordered, tasks: int, features: int, may: bool) -> bool:
-        """Return True if the primal form would be smaller than the dual form, and ``may`` allows the change."""
+        """Return True if ``may``, and the primal form would now be smaller than the dual form."""
         if self.solver != "auto" or model.solver == "primal" or not (self.linear and may):
             return False
         return int(model.count[0]) >= tasks * features

@@ -20,6 +20,8 @@ ROUNDING = 1e-12
 class Heterogeneous:
     """Weights of tasks with separate feature spaces, under A = I + Σ z_s z_s' (CCG08 §6).
 
+    A is the D x D matrix between the D features of all K tasks, and s numbers the rounds with a mistake.
+
     z_s = sqrt(b K)(φ_i - φ/K) of each round s with a mistake, φ_i being the instance of its active task in its own
     part of the space and φ the sum of all instances, so that u'z_s z_s'u = b K (u_i·x_i - mean_k u_k·x_k)². With a
     relation z_s = Σ_k R_ik φ_k, see :func:`signed_margin`.
@@ -58,13 +60,13 @@ class Heterogeneous:
         return (Joined if self.solver == "primal" else Rounds).empty(owner)
 
     def outgrown(self, model: Joined | Rounds) -> bool:
-        """Return True if the primal form would be smaller than the dual form, and the change is allowed."""
+        """Return True if the primal form would now be smaller than the dual form, and a change to it is allowed."""
         if self.solver != "auto" or model.solver == "primal" or self.kernels is not None:
             return False
         return int(model.count[0]) >= len(model.owner)
 
     def coupling(self, tasks: Sequence[Hashable], M: Matrix | None = None) -> Coupling:
-        """Return the matrix R of :func:`signed_margin` for a relation M (or None), with the kernel of each task.
+        """Return the matrix R of :func:`signed_margin` for a relation matrix M (or None), and the kernel of each task.
 
         Raises
         ------
@@ -89,7 +91,9 @@ class Heterogeneous:
 
 
 def signed_margin(b: float, K: int, M: Matrix | None = None) -> Matrix:
-    """Return the K x K matrix R: a round with active task i penalises (R m)_i² of the tasks' margins m.
+    """Return the K x K matrix R that couples the margins m of K tasks.
+
+    A round with active task i penalises (R m)_i² with the strength b. M is the matrix of a relation, or None.
 
     R = sqrt(b K)(I - 11'/K), as in CCG08 §6. With M = A⁻¹ of a relation R = sqrt(b K)(A/λ - I)^½, λ being A's least
     eigenvalue: the scale of A does not change decisions, and with this one A/λ is I plus the coupling. So the mean

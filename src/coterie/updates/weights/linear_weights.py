@@ -20,7 +20,7 @@ _READ: dict[type[Relation], type[LearnedModel]] = {SpectralRelation: SpectralRel
 
 @spec.part
 class LinearWeights:
-    """One weight vector per task, margin w_i · x.
+    """One weight vector w_i per task, which predicts the margin w_i · x.
 
     ``dense`` takes 8·d bytes per task, ``sparse`` 16 to 64 bytes for each weight that the task has updated. ``auto`` is
     dense for dense arrays and up to 256 MiB, and switches to sparse beyond that during the stream.
@@ -50,7 +50,7 @@ class LinearWeights:
     def make_model(
         self, form: str, sharing: Any, groups: int, tasks: int, features: int, dense: bool
     ) -> Grouped | Spread | LearnedModel:
-        """Return an empty model: sums of updates for nested groups, else the weights of all tasks.
+        """Return an empty model. It has the sums of updates for nested groups, else the weights of all tasks.
 
         Raises
         ------

@@ -19,6 +19,9 @@ TRANSFORM = spec.Setting(kind="text", choices=("Ainv", "Ainvsqrt", "none"))
 class PotentialWeights:
     """Weights w = ∇Φ*(v), with v = rate Σ y z the sum of all updates z = (T ⊗ I)φ (FOR09 2.1.14).
 
+    Φ* is the conjugate of the potential, y the label, φ the record in the block of its task, T a K x K matrix, and M =
+    A⁻¹ the matrix by which the K tasks share updates.
+
     Parameters
     ----------
     potential : potential
@@ -52,21 +55,21 @@ class PotentialWeights:
         require_potential(self.potential)
 
     def start(self, sharing: Any, features: int, dense: bool) -> Mirrored:
-        """Make a model without tasks."""
+        """Return a model without tasks."""
         return Mirrored.empty(sharing, features)
 
     def resized(self, model: Mirrored, M: Matrix, features: int) -> Mirrored:
-        """Return the model for another matrix M and another number of features: O(K² d + K³)."""
+        """Return the model for another relation matrix M (K x K) and another number of features d: O(K² d + K³)."""
         gradient = partial(checked, self.potential)
         return model.resized(transformed(M, self.transform), float(self.rate), gradient, features)
 
     def move(self, model: Mirrored, i: int, x: Matrix) -> None:
-        """Add x to task i and recompute the weights: O(K² d) and one gradient."""
+        """Add the vector x to the sum of updates of task i, and recompute all weights: O(K² d) and one gradient."""
         model.move(i, x, float(self.rate), partial(checked, self.potential))
 
 
 def transformed(M: Matrix, transform: str) -> Matrix:
-    """Return the matrix T = M, M^(1/2) or I."""
+    """Return the matrix T of a transform: M itself ("Ainv"), its square root ("Ainvsqrt"), or I ("none")."""
     if transform == "none":
         return np.eye(len(M))
     return np.ascontiguousarray(M) if transform == "Ainv" else root_of(M)

@@ -18,7 +18,7 @@ STORAGE = spec.Setting(kind="text", choices=("auto", "dense", "sparse"))
 
 @dataclass(frozen=True)
 class Storage:
-    """The user's choice of storage, and the tables that it creates, with ``numbers`` values per weight."""
+    """The storage of tables of weights, dense or sparse as the user chose, with ``numbers`` values per weight."""
 
     storage: str
     numbers: int = 1
@@ -47,7 +47,7 @@ class Storage:
         return table if table.has_room(rows, features) else table.fit_features(features).fit_rows(rows)
 
     def make_pair(self, groups: int, tasks: int, features: int, dense: bool) -> tuple[Any, Any]:
-        """Return empty tables for this many groups and tasks."""
+        """Return two empty tables, one with a row per group and one with a row per task."""
         return self.make_table(groups, features, dense, shared=True), self.make_table(tasks, features, dense)
 
 

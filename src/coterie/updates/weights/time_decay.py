@@ -14,7 +14,9 @@ _HALF_LIFE = spec.Setting(above=0, infinite=True, must="be a positive half-life"
 
 @spec.part
 class Forgetting(HypothesisWrapper):
-    """Decay: after every round shared weights are multiplied by 2^(-1/``shared``), task weights by 2^(-1/``own``).
+    """Decay of weights: after every round they shrink, with separate half-lives for shared and for task weights.
+
+    Shared weights are multiplied by 2^(-1/``shared``), task weights by 2^(-1/``own``).
 
     An update counts half after this many rounds of the stream, whatever their tasks. ``AdaptiveGradient`` decays the
     sums of squared gradients with the weights, so that rates grow again; :class:`coterie.updates.DiagonalAROW` the
@@ -65,7 +67,7 @@ class Forgetting(HypothesisWrapper):
         return tuple(form for form in self.hypothesis.forms if form in known)
 
     def make_model(self, form: str, sharing: Any, groups: int, tasks: int, features: int, dense: bool) -> TimeDecay:
-        """Return the wrapped weights' model with a scale for each table."""
+        """Return the model of the wrapped weights, with a scale factor for each table."""
         model = self.hypothesis.make_model(form, sharing, groups, tasks, features, dense)
         return TimeDecay.from_model(model, *(float(2.0 ** (-1.0 / half_life)) for half_life in (self.shared, self.own)))
 

@@ -8,7 +8,7 @@ from .storage import Storage
 
 
 class HypothesisWrapper:
-    """Base class of weights that wrap others, their field ``hypothesis``."""
+    """Base class of weights that wrap other weights, the field ``hypothesis``."""
 
     fades: ClassVar[bool] = False
 
