@@ -93,7 +93,7 @@ class _Saved(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class _Offered(NamedTuple):
-    """Validated actions of a decision; ``featured`` is True for actions that are dictionaries of features."""
+    """The validated actions of a decision; ``featured`` is True for actions that are dictionaries of features."""
 
     actions: list[Action]
     featured: bool
@@ -225,16 +225,16 @@ class Bandit(Parameters):
 
     @property
     def _within(self) -> Estimator:
-        """The model passed by the user, or the default model."""
+        """The estimator that the user passed as ``model``, or the default one."""
         return AdaptiveSharingRegressor() if self.model is None else self.model
 
     def __baselines__(self) -> dict[str, Bandit]:
-        """Return the same bandit with each baseline of its model, by name."""
+        """Return the bandit with each baseline of its model instead of its model, by name."""
         parameters = self.get_params(deep=False)
         return {name: Bandit(**(parameters | {"model": model})) for name, model in self._within.__baselines__().items()}
 
     def _check(self) -> OnlineEstimator:
-        """Return the model; raise TypeError or ValueError for invalid parameters."""
+        """Return the model of the bandit; raise TypeError or ValueError for invalid parameters."""
         check_fields(self)
         spec.require_instance("model", self.model)
         model = self._within
@@ -280,12 +280,12 @@ class Bandit(Parameters):
 
     @property
     def _scale(self) -> str:
-        """The scaling of records."""
+        """The scaling of the records that the model learns."""
         return self.scale or getattr(self.model, "scale", None) or "auto"
 
     @property
     def _rates(self) -> bool:
-        """True for a classifier, which predicts the probability of reward 1."""
+        """True if the model is a classifier, which predicts the probability of reward 1."""
         return self.model is not None and self.model._kind == "classifier"
 
     # -- choosing -------------------------------------------------------------------------------------------------
@@ -377,7 +377,7 @@ class Bandit(Parameters):
             return result
 
     def _weighed(self, x: Record, offered: _Offered, task: Hashable) -> tuple[Floats, Floats, Predictions | None]:
-        """Return the probabilities and predicted rewards of the actions, and the ensemble members' predictions."""
+        """Return the probabilities and predicted rewards of the offered actions, and ensemble members' predictions."""
         scores, covariance, predictions = self._predicted(x, offered, task)
         K, n = len(offered.actions), self.__dict__.get("n_rewards_", 0)
         # before the first reward there are no scores, no range and no variances to explore by
@@ -399,7 +399,7 @@ class Bandit(Parameters):
 
     @property
     def _range(self) -> float:
-        """Return the range ρ of rewards that SquareCB uses; 1 while all rewards are equal."""
+        """Return the range ρ of rewards, by which SquareCB scales its exploration; 1 while all rewards are equal."""
         low, high = (self._extremes.low, self._extremes.high) if self.reward_range is None else self.reward_range
         spread = float(high - low) if high > low else 1.0
         if self._rates or not high > low:
@@ -413,7 +413,10 @@ class Bandit(Parameters):
         return min(spread, float(deviation * (below + above) / math.sqrt(below * above)))
 
     def _predicted(self, x: Record, offered: _Offered, task: Hashable) -> tuple[Floats, Floats, Predictions | None]:
-        """Predict the reward of each action; return also members' predictions and, if needed, the covariance."""
+        """Predict the reward of each offered action.
+
+        Also return the predictions of ensemble members and, if needed, the covariance.
+        """
         model, K = self._inner_model, len(offered.actions)
         with model.lock:
             source: Any = model.input
@@ -446,7 +449,7 @@ class Bandit(Parameters):
         return ModelPredictions(model, Records(rows, model.state.features, _repeated(task, rows.n_records)))
 
     def _rewards(self, model: OnlineModel, predicted: ModelPredictions) -> Floats:
-        """Return the predicted rewards; for a classifier the probabilities of reward 1."""
+        """Convert predictions of the model to rewards; those of a classifier are probabilities of reward 1."""
         return (
             predicted.probabilities[:, list(model.label_encoder.ordered).index(1)] if self._rates else predicted.margins
         )
@@ -548,7 +551,7 @@ class Bandit(Parameters):
                 self._extremes.keep(model.population.tasks.numbers)
 
     def _predictions_before(self, model: OnlineModel, actions: Sequence[Action | Choice]) -> Predictions | None:
-        """Return the predictions stored in choices, if the model has learned since they were made; else None."""
+        """Return the predictions stored in choices if the model has learned since they were made; else None."""
         learned = self.__dict__.get("n_rewards_", 0)
         late = [
             action.predictions if isinstance(action, Choice) and action.n_rewards != learned + t else None
@@ -565,7 +568,10 @@ class Bandit(Parameters):
         )
 
     def _reward(self, reward: Label, where: str) -> float:
-        """Convert a reward to a float; raise ValueError unless it is finite and in range."""
+        """Convert a reward to a float; raise ValueError unless it is finite and in range.
+
+        ``where`` names its row in the message.
+        """
         if not _is_number(reward) or not math.isfinite(reward):
             raise ValueError(f"the reward{where} must be a finite number, got {reward!r}")
         if self._rates and reward not in (0, 1):
@@ -593,7 +599,7 @@ class Bandit(Parameters):
         return offered
 
     def _known_action(self, value: Label) -> Action:
-        """Normalize an action; raise ValueError if it is not in the parameter ``actions``."""
+        """Convert an action to its form among the parameter ``actions``; raise ValueError if it is not one of these."""
         action = _action(value)
         if self.actions is not None:
             known = self._checked_actions(None)
@@ -685,7 +691,7 @@ def _is_number(value: object) -> bool:
 
 
 def action_of(value: Label) -> Label:
-    """Return the action of a :class:`Choice`; other values unchanged."""
+    """Return the action of a :class:`Choice`; return any other value unchanged."""
     return value.action if isinstance(value, Choice) else value
 
 
@@ -701,7 +707,7 @@ def require_list(actions: AnyLabels) -> None:
 
 
 def _action(value: Label) -> Action:
-    """Return an action as a mapping, or as a label of a Python type; raise an error for other values."""
+    """Convert an action to a mapping, or to a label of a Python type; raise an error for other values."""
     if type(value) is str or isinstance(value, Mapping):
         return value
     if isinstance(value, np.generic):
@@ -714,7 +720,7 @@ def _action(value: Label) -> Action:
 
 
 def _checked(values: AnyLabels) -> _Offered:
-    """Return the actions; raise ValueError for duplicates, or if there are none."""
+    """Return a list of actions; raise ValueError if it is empty, or has duplicates."""
     require_list(values)
     actions = [_action(value) for value in values]
     if not actions:
@@ -729,7 +735,7 @@ def _checked(values: AnyLabels) -> _Offered:
 
 
 def _twice(actions: list[Any]) -> Any:
-    """Return an action that occurs twice; None if there is none."""
+    """Return an action that occurs twice in a list; None if there is none."""
     keys: list[Any] = actions
     if isinstance(actions[0], Mapping):
         try:
@@ -743,7 +749,7 @@ def _twice(actions: list[Any]) -> Any:
 
 
 def _differences(rows: Csr, first: NDArray[np.intp], second: NDArray[np.intp]) -> Csr:
-    """Return the differences of pairs of rows, because variances of differences give covariances of margins."""
+    """Return the differences of the rows ``first`` and ``second``. Variances of their margins give covariances."""
     from scipy.sparse import csr_array
 
     width = int(rows.features.max(initial=0)) + 1
@@ -759,7 +765,7 @@ def _repeated(task: Hashable, n: int) -> Array:
 
 
 def contexts_of(X: AnyRecords) -> list[Record]:
-    """Return the contexts in a frame, an array or a list of dictionaries as a list, one per row."""
+    """Convert a frame, an array or a list of dictionaries to a list of contexts, one per row."""
     if tabular.is_frame(X):
         return list(tabular.frame_records(X, True))
     if hasattr(X, "columns"):
@@ -773,7 +779,7 @@ def contexts_of(X: AnyRecords) -> list[Record]:
 
 
 def _column(name: str, values: AnyLabels, n: int) -> list[Label]:
-    """Return a list with one entry per row; raise an error for another length or type."""
+    """Return ``values`` as a list of n entries; raise an error, with the ``name`` of the argument, for others."""
     if values is None:
         return [None] * n
     if isinstance(values, (str, bytes, Mapping)) or hasattr(values, "columns") or not hasattr(values, "__iter__"):
@@ -785,7 +791,7 @@ def _column(name: str, values: AnyLabels, n: int) -> list[Label]:
 
 
 def _offers(actions: AnyLabels, n: int) -> list[Sequence[Action] | None]:
-    """Return the actions offered in each of n rows, from one list for all rows or one list per row."""
+    """Return the actions offered in each of n rows, given one list for all rows or one list per row."""
     if actions is not None:
         require_list(actions)
     offered = list(actions) if actions is not None else None

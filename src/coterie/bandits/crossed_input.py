@@ -44,7 +44,7 @@ Action = Hashable | Record
 
 
 class Taken(Record):
-    """A context with the chosen action; as a mapping it has the context's features."""
+    """A context together with the action chosen in it. As a mapping it has the features of the context."""
 
     __slots__ = ("action", "x")
 
@@ -65,7 +65,7 @@ class Taken(Record):
 
 
 class Sizes:
-    """Running root mean square of each feature of actions.
+    """The running root mean square of each feature of actions, by which these features are divided.
 
     Attributes
     ----------
@@ -78,7 +78,9 @@ class Sizes:
         self._before: list[tuple[Array, Array]] = []
 
     def scaled(self, rows: Csr, learning: bool) -> Csr:
-        """Divide values by the running root mean square of their feature; learned values are included first.
+        """Divide values by the running root mean square of their feature.
+
+        If ``learning``, these values are included first.
 
         A new feature is divided by its own size.
         """
@@ -113,7 +115,7 @@ class _Saved(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class CrossedForm(InputEncoder):
-    """Encoder of contexts and actions as rows of feature products.
+    """Encoder of a context and an action as one row, which has the products of their features.
 
     Attributes
     ----------
@@ -161,13 +163,13 @@ class CrossedForm(InputEncoder):
     # -- rows -----------------------------------------------------------------------------------------------------
 
     def rows(self, x: Record, actions: Sequence[Action], learning: bool = False) -> Csr:
-        """Encode the products of a context with each of several actions: one row per action."""
+        """Encode the products of the features of context x with those of each action: one row per action."""
         left, _ = self.contexts.read_one(x, learning)
         unseen = np.zeros(0 if learning else len(actions))
         return self._crossed(left, self._vectors(actions, learning), learning, unseen)
 
     def rows_and_unseen(self, x: Record, actions: Sequence[Action]) -> tuple[Csr, Floats]:
-        """Encode rows to predict; return them, and the squared norm of products that have no column."""
+        """Encode rows to predict. Also return the squared norm of the products without a column, for each row."""
         left, _ = self.contexts.read_one(x, False)
         unseen = np.zeros(len(actions))
         return self._crossed(left, self._vectors(actions, False), False, unseen), unseen
@@ -182,7 +184,7 @@ class CrossedForm(InputEncoder):
         return Csr(values[: starts[K]], features[: starts[K]], starts)
 
     def known_row(self, record: Taken) -> Csr | None:
-        """Encode a context and an action if all features are known; None if there is a new one.
+        """Encode a context and an action if all their features are known; return None if one is new.
 
         It changes nothing, and takes a third of the time of encoding with new features.
         """
@@ -234,7 +236,7 @@ class CrossedForm(InputEncoder):
         return Csr(np.ones(len(actions)), np.array(numbers, np.int32), np.arange(len(actions) + 1))
 
     def read(self, X: Sequence[Taken], learning: Learning) -> tuple[Csr, int]:
-        """Encode contexts with their chosen actions; return rows and width."""
+        """Encode contexts with their chosen actions; return the rows and their number of columns."""
         learned = np.broadcast_to(learning, len(X)).tolist()
         with ExitStack() as stack:
             if any(learned) and len(X) != 1:
@@ -251,7 +253,7 @@ class CrossedForm(InputEncoder):
             raise kind(f"record {t} (from 0): {error}") from None
 
     def read_one(self, x: Any, learning: bool) -> tuple[Csr, int]:
-        """Encode one context with its chosen action; return row and width."""
+        """Encode one context with its chosen action; return the row and its number of columns."""
         return self.rows(x.x, [x.action], learning), max(self.features, 1)
 
     # -- names ----------------------------------------------------------------------------------------------------
@@ -343,14 +345,14 @@ class CrossedForm(InputEncoder):
 
 
 def with_unseen(rows: Csr, squares: Floats) -> Csr:
-    """Append to each row an unseen feature of this squared norm."""
+    """Append to each row a feature without a column; ``squares`` are the squares of its values."""
     ends = rows.starts[1:]
     values, columns = np.insert(rows.values, ends, np.sqrt(squares)), np.insert(rows.features, ends, UNSEEN)
     return Csr(values, columns.astype(np.int32), rows.starts + np.arange(len(rows.starts)))
 
 
 class CrossedFastPath:
-    """Fast path for learning choices with known features and tasks."""
+    """The prepared calls that learn single choices with known features and tasks."""
 
     def __init__(self, population: TaskRegistry, form: CrossedForm) -> None:
         self._population, self._form = population, form
@@ -360,7 +362,7 @@ class CrossedFastPath:
         return math.nan
 
     def learn(self, x: Taken, y: Hashable, task: Hashable, labels: LabelEncoder) -> LabelEncoder | None:
-        """Learn a record and return the label encoder; return None, and learn nothing, if anything may be new."""
+        """Learn record x with reward y; return the label encoder, or None if something in it may be new."""
         population = self._population
         # a new task changes tables too, so it is for the slow path
         number = population.tasks.numbers.get(tabular.default_task(population.tasks) if task is None else task)
@@ -395,7 +397,7 @@ class CrossedInput(Input):
         super().configure(options)
 
     def split_one(self, x: AnyRecords, task: Hashable, known: Collection[Hashable]) -> tuple[AnyRecords, Hashable]:
-        """Return a context with its action, and the task."""
+        """Return a context with its action unchanged, and its task."""
         return x, tabular.default_task(known) if task is None else tabular.one_task(task)
 
     def read(self, X: AnyRecords, y: AnyLabels, task: AnyTasks, context: ReadContext) -> Records:
@@ -410,7 +412,7 @@ class CrossedInput(Input):
         return undo
 
     def size(self, records: Records) -> InputShape:
-        """Return the shape that a model needs for these records."""
+        """Return the shape (numbers of features and tasks) that a model needs for these records."""
         return InputShape(records.width, False)
 
     @property

@@ -18,13 +18,16 @@ _DRAWS = 4096
 
 
 def greedy(scores: Floats, epsilon: float = 0.0) -> Floats:
-    """Return ε-greedy probabilities: 1 - ε for the best action(s), and ε spread uniformly over all."""
+    """Return ε-greedy probabilities of actions: 1 - ε for the best one(s), plus ε divided equally among all."""
     best = scores == scores.max()
     return np.asarray(epsilon / len(scores) + (1.0 - epsilon) * best / best.sum())
 
 
 def squarecb(scores: Floats, steepness: float) -> Floats:
-    """Return SquareCB probabilities 1 / (K + g (ŷ* - ŷ_a)), with g = ``steepness``; the rest for the best action.
+    """Return SquareCB probabilities 1 / (K + g (ŷ* - ŷ_a)) of K actions.
+
+    The best action gets the rest. ŷ_a is the score of action a, ŷ* the largest score, and g the ``steepness`` of the
+    probabilities.
 
     Inverse gap weighting: Abe and Long (1999); Foster and Rakhlin (2020), algorithm 1.
     """
@@ -37,7 +40,9 @@ def squarecb(scores: Floats, steepness: float) -> Floats:
 
 
 def thompson(scores: Floats, covariance: Floats) -> Floats:
-    """Return Thompson sampling probabilities: for each normally distributed score, that of being the largest.
+    """Return Thompson sampling probabilities of actions with normally distributed scores.
+
+    Each is the probability that the score of this action is the largest.
 
     Thompson sampling draws the weights, which all scores share, and takes the action of the largest score. For
     independent scores the probability is computed by quadrature, to 0.015 if deviations differ by orders of magnitude,
@@ -58,7 +63,7 @@ def thompson(scores: Floats, covariance: Floats) -> Floats:
 
 
 def _independent(scores: Floats, deviations: Floats) -> Floats:
-    """Return the probability that each of independent normal scores is the largest, by quadrature."""
+    """Return for each of several independent normal scores the probability that it is the largest, by quadrature."""
     from scipy.special import log_ndtr
 
     # a known score is a point mass: a tiny deviation keeps its quotient finite and orders ties evenly
@@ -74,18 +79,18 @@ def _independent(scores: Floats, deviations: Floats) -> Floats:
 
 
 def with_floor(probabilities: Floats, floor: float) -> Floats:
-    """Mix probabilities with the uniform distribution, with weight ``floor``."""
+    """Mix probabilities with the uniform distribution, so that each action has at least ``floor`` / K of K actions."""
     return np.asarray((1.0 - floor) * probabilities + floor / len(probabilities))
 
 
 def uniform(seed: int, name: Hashable) -> float:
-    """Return a reproducible uniform number in [0, 1) from a seed and a name."""
+    """Return a reproducible random number in [0, 1), which depends on the seed and the ``name`` of the decision."""
     text = msgspec.json.encode([seed, spec.to_json(name)])
     return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest()[:7], "big") / 2.0**56
 
 
 def drawn(probabilities: Floats, at: float) -> int:
-    """Return the first action with a cumulative probability above ``at``, a number in [0, 1)."""
+    """Return the index of the first action with a cumulative probability above ``at``, a random number in [0, 1)."""
     # scaled by the last sum, which rounding keeps from being exactly 1
     sums = np.cumsum(probabilities)
     place = min(int(np.searchsorted(sums, at * sums[-1], "right")), len(sums) - 1)

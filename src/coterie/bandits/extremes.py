@@ -14,7 +14,7 @@ _TASKS = 16
 
 
 class Extremes(msgspec.Struct):
-    """The smallest and the largest rewards, stored by task for the 16 most extreme tasks on either side.
+    """The smallest and the largest reward of tasks, stored for the 16 most extreme tasks on either side.
 
     The extreme rewards of the 16 most extreme tasks are stored at both ends, as ``[task, reward]``.
     """
@@ -28,7 +28,7 @@ class Extremes(msgspec.Struct):
         _keep_largest(self.highest, task, reward)
 
     def keep(self, tasks: Container[Hashable]) -> None:
-        """Remove the rewards of all tasks except these."""
+        """Remove the rewards of all tasks that are not in ``tasks``."""
         for pairs in (self.lowest, self.highest):
             pairs[:] = [pair for pair in pairs if pair[0] in tasks]
 
@@ -44,7 +44,7 @@ class Extremes(msgspec.Struct):
 
 
 def _keep_largest(pairs: list[list[Label]], task: Hashable, number: float) -> None:
-    """Insert a task's number into a sorted list with one entry per task."""
+    """Insert the ``number`` of a task into a sorted list with one entry per task, of limited length."""
     # smaller numbers of a full list are lost: after more than 16 tasks were forgotten the ends may be too near
     if len(pairs) == _TASKS and number <= pairs[-1][1]:
         return

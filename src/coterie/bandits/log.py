@@ -125,7 +125,7 @@ class BanditLog:
 
 
 def distributions(name: str, values: AnyLabels, actions: Sequence[Sequence[Action]]) -> Floats:
-    """Convert action probabilities per row to an array, padded with 0; raise ValueError for invalid ones.
+    """Convert the action probabilities of all rows to an array, padded with 0; raise ValueError for invalid ones.
 
     >>> distributions("pi", [[0.5, 0.5], [1]], [["a", "b"], ["b"]])
     array([[0.5, 0.5],
@@ -139,7 +139,7 @@ def distributions(name: str, values: AnyLabels, actions: Sequence[Sequence[Actio
 
 
 def matrix(name: str, values: AnyLabels, actions: Sequence[Sequence[Action]]) -> Floats:
-    """Convert one number per action and row to an array, padded with 0.
+    """Convert one number per row and action to an array, padded with 0 for rows with fewer actions.
 
     If all rows have the same actions, the columns of a frame are selected by their names.
 
@@ -165,7 +165,7 @@ def matrix(name: str, values: AnyLabels, actions: Sequence[Sequence[Action]]) ->
 def _actions(
     chosen: Sequence[Action], actions: Sequence[Action] | None, probabilities: AnyLabels
 ) -> Sequence[Sequence[Action]]:
-    """Return the actions of each row; rows with equal actions share a list."""
+    """Return the actions of each row of a log; rows with equal actions share one list."""
     if actions is None and hasattr(probabilities, "columns"):
         actions = _names(probabilities)
     if actions is None:
@@ -190,7 +190,7 @@ def _actions(
 
 
 def _refuse_equal(name: str, actions: list[Action]) -> None:
-    """Raise ValueError if there are no actions, or duplicates."""
+    """Raise ValueError if ``actions`` is empty, or has duplicates; ``name`` is the argument in the message."""
     if not actions:
         raise ValueError(f"{name}: got none, expected at least one")
     for k, action in enumerate(actions):
@@ -199,7 +199,7 @@ def _refuse_equal(name: str, actions: list[Action]) -> None:
 
 
 def _place(i: int, action: Action, among: Sequence[Action]) -> int:
-    """Return the index of an action among those of row i; raise ValueError if it is not among them."""
+    """Return the index of an action among those of row i; raise ValueError if it is not one of them."""
     try:
         return among.index(action)
     except ValueError:
@@ -212,7 +212,7 @@ def _names(frame: AnyRecords) -> list[Label]:
 
 
 def _by_label(name: str, frame: AnyRecords, actions: Sequence[Action]) -> list[list[Label]]:
-    """Return the rows of a frame with columns reordered like the actions."""
+    """Return the rows of a frame with its columns in the order of the actions."""
     names = _names(frame)
     if set(names) != set(actions):
         raise ValueError(f"{name}: its columns are {listed(names)}, expected the actions {listed(actions)}")
@@ -220,7 +220,10 @@ def _by_label(name: str, frame: AnyRecords, actions: Sequence[Action]) -> list[l
 
 
 def _by_action(name: str, row: AnyLabels, actions: Sequence[Action]) -> list[Label]:
-    """Return the numbers of a row in the order of its actions; a dictionary or a pandas column has their labels."""
+    """Return the numbers of a row in the order of its actions.
+
+    A dictionary or a row of a frame has the actions as keys.
+    """
     keys = list(row.keys()) if hasattr(row, "keys") else []
     if len(keys) == len(actions) and all(action in keys for action in actions):
         return [row[action] for action in actions]
@@ -250,13 +253,13 @@ def _numbers(name: str, values: AnyLabels) -> Floats:
 
 
 def _refuse_length(name: str, values: AnyLabels, n: int) -> None:
-    """Raise ValueError unless there is one value per row."""
+    """Raise ValueError unless ``values`` has n entries; ``name`` is the argument in the message."""
     if len(values) != n:
         raise ValueError(f"{name}: {counted(len(values), 'row')}, expected the {n} of the log")
 
 
 def _refuse_rows(name: str, values: Floats, fine: Flags, expected: str) -> None:
-    """Raise ValueError for the first invalid row."""
+    """Raise ValueError for the first row that is False in the mask ``fine``; ``expected`` describes valid values."""
     if not fine.all():
         i = int(np.argmin(fine))
         raise ValueError(f"{name}: got {values[i].tolist()} in row {i}, {expected}")

@@ -30,7 +30,7 @@ _ROUNDS_OF_AN_ACTION = 2
 
 
 class LogRows(NamedTuple):
-    """The rows of a log to evaluate, and the numbers of omitted rows.
+    """The rows of a log that are evaluated, and the numbers of rows that are left out, by reason.
 
     Attributes
     ----------
@@ -93,21 +93,25 @@ class BanditOutcome:
 
     @property
     def chosen(self) -> str:
-        """The policy of the headline: a saved one if any, else the best that clearly beats sharing, else sharing."""
+        """The policy of the headline.
+
+        It is a saved bandit if there is one, else the best bandit that clearly beats the one with sharing, else that
+        one.
+        """
         if self.saved:
             return SAVED
         better = [name for name in self.values if name not in (SHARED, DONE) and self.gains[name][SHARED].low > 0.0]
         return max(better, key=lambda name: self.values[name].value, default=SHARED)
 
     def spoken(self, name: str) -> str:
-        """Return the name of a policy for sentences."""
+        """Return the name of a policy as it is written in sentences."""
         if name == SINGLE:
             return f"always {self.single!r}"
         phrases = {SHARED: "a shared policy", POOLED: "one policy for all tasks", ALONE: "one policy per task"}
         return phrases.get(name, self.saved if name == SAVED else name)
 
     def row_name(self, name: str) -> str:
-        """Return the name of a policy for tables."""
+        """Return the name of a policy as it is written in tables."""
         return f"always {self.single!r}" if name == SINGLE else self.saved if name == SAVED else name
 
     @property
@@ -130,7 +134,7 @@ class BanditOutcome:
 
     @property
     def _beside(self) -> str:
-        """Return the gain over the best competitor, as a clause of the headline."""
+        """Return the clause of the headline that compares the chosen policy with its best competitor."""
         rivals = [name for name in self.values if name not in (self.chosen, DONE)]
         if not rivals:
             return ""
@@ -139,7 +143,7 @@ class BanditOutcome:
 
     @property
     def _reserves(self) -> Iterator[str]:
-        """Yield the caveats, as sentences."""
+        """Yield the reservations about the result, as sentences."""
         if not self.log.known:
             yield (
                 "All intervals may be too narrow: the log has the probability of what was shown only. Log those of all "
@@ -273,7 +277,7 @@ def _gains(
     pis: Mapping[str, Floats],
     gain_over: Callable[[Floats, Floats | None], PolicyGain],
 ) -> dict[str, dict[str, PolicyGain]]:
-    """Return the gain of each policy over each other policy, and over the logged policy."""
+    """Return the gain of each policy over every other one, and over the policy of the log."""
     gains: dict[str, dict[str, PolicyGain]] = {name: {} for name in (*pis, DONE)}
     for name, pi in pis.items():
         for other, against in [*pis.items(), (DONE, None)]:
@@ -285,7 +289,7 @@ def _gains(
 
 
 class _LogPass:
-    """A pass of bandits over a log: their probabilities in each row, and the best single action so far."""
+    """One pass over a log, in which bandits give probabilities for each row and then learn it."""
 
     def __init__(self, log: LogRows, model: Estimator, policy: Bandit | None) -> None:
         self.log, self.policy = log, policy
@@ -336,7 +340,7 @@ class _LogPass:
             bandit.learn(row.x, row.action, reward, row.probability, task=row.task)
 
     def _leading(self, offered: Ints) -> Floats:
-        """Return probability 1 for the best single action so far; uniform probabilities without one."""
+        """Return the probabilities of always choosing the best single action so far; uniform ones if there is none."""
         counts = self._counts[offered]
         if not counts.any():
             return np.full(len(offered), 1.0 / len(offered))
@@ -347,7 +351,7 @@ class _LogPass:
 
     @property
     def leader(self) -> Hashable:
-        """Return the action with the highest value, among those chosen in at least a tenth of the rows."""
+        """Return the action with the highest value so far, of those chosen in at least a tenth of the rows."""
         # the best mean of many rare actions is mostly luck
         often = self._counts >= max(1.0, self._counts.max() / 10)
         means = np.where(often, self._sums / np.maximum(self._counts, 1), -np.inf)
@@ -355,7 +359,7 @@ class _LogPass:
 
 
 def _bandits(model: Estimator, tasks: int) -> dict[str, Bandit]:
-    """Return the bandit that shares between tasks, and its baselines if there are tasks."""
+    """Return the bandit that shares between tasks and, if there are tasks, its baselines, by name."""
     shared = Bandit(model)
     shared.scores({}, [""])  # reject an unsuitable model before the first row
     if tasks < 2:
@@ -368,7 +372,7 @@ def _bandits(model: Estimator, tasks: int) -> dict[str, Bandit]:
 
 
 def _prepared(rows: list[LoggedChoice], window: float | None, path: str) -> LogRows:
-    """Select the rows to evaluate, and the actions of each row."""
+    """Return the rows of a log to evaluate; ``window`` limits the age of rewards, and ``path`` is for messages."""
     if not rows:
         raise InputError("the log has no rows", path)
     there, young, zeros = _with_rewards(rows, window)
@@ -388,7 +392,7 @@ def _prepared(rows: list[LoggedChoice], window: float | None, path: str) -> LogR
 
 
 def _with_rewards(rows: Sequence[LoggedChoice], window: float | None) -> tuple[list[LoggedChoice], int, int]:
-    """Return the rows with a reward, and counts of rows within the window and of rewards set to 0."""
+    """Return the rows with a reward, and the counts of rows within the window and of rewards set to 0."""
     if window is None:
         return [row for row in rows if row.reward is not None], 0, 0
     if rows[-1].time is None:
@@ -401,7 +405,7 @@ def _with_rewards(rows: Sequence[LoggedChoice], window: float | None) -> tuple[l
 
 
 def _matrix(rows: Sequence[Sequence[float] | Floats]) -> Floats:
-    """Convert lists of numbers to an array, padded with 0."""
+    """Convert lists of numbers to an array with one list per row, padded with 0."""
     result = np.zeros((len(rows), max(map(len, rows))))
     for i, row in enumerate(rows):
         result[i, : len(row)] = row
@@ -409,7 +413,10 @@ def _matrix(rows: Sequence[Sequence[float] | Floats]) -> Floats:
 
 
 def _refuse_never_shown(log: LogRows, name: str, pi: Floats) -> None:
-    """Raise an error if a policy may choose an action that the log's policy never chooses."""
+    """Raise an error if the policy ``name`` may choose an action that the log's policy never chooses.
+
+    ``pi`` are its probabilities.
+    """
     for i, row in enumerate(log.rows if log.known else ()):
         mu = np.array(row.probabilities)
         never = (pi[i, : len(mu)] > 0) & (mu == 0)
@@ -426,7 +433,7 @@ def _refuse_never_shown(log: LogRows, name: str, pi: Floats) -> None:
 
 
 def _gain_text(gain: PolicyGain, short: bool = False) -> str:
-    """Format a gain with its interval.
+    """Format a gain with its interval, as text for sentences.
 
     >>> _gain_text(PolicyGain(0.0312, 0.012, 0.05))
     '+0.031 (95 % interval 0.012 to 0.050)'
@@ -438,7 +445,7 @@ def _gain_text(gain: PolicyGain, short: bool = False) -> str:
 
 
 def interval_text(low: float, high: float) -> str:
-    """Format an interval.
+    """Format the ends of an interval as text.
 
     >>> interval_text(0.31, 0.35), interval_text(-np.inf, np.inf)
     ('0.310 to 0.350', 'unknown')
@@ -453,5 +460,5 @@ def gain_cells(gain: PolicyGain) -> list[str]:
 
 
 def _json(result: Json) -> Json:
-    """Convert a value or gain to JSON data, with null for unknown ends of intervals."""
+    """Convert a value or gain to JSON data, with null for infinite ends of intervals."""
     return {**result, **{name: result[name] if np.isfinite(result[name]) else None for name in ("low", "high")}}

@@ -219,7 +219,7 @@ def policy_value(
     reward_range: Sequence[float] | None = None,
     cluster: Sequence[Hashable] | None = None,
 ) -> PolicyValue:
-    """Estimate the value of a policy from arrays of rewards, probabilities and predicted rewards.
+    """Estimate the value of a policy from arrays of rewards, probabilities and predicted rewards of a log.
 
     Parameters
     ----------
@@ -293,7 +293,7 @@ class PolicyGain(NamedTuple):
 
     @property
     def clear(self) -> bool:
-        """True if the interval excludes 0."""
+        """True if the confidence interval of the gain excludes 0."""
         return self.low > 0.0 or self.high < 0.0
 
 
@@ -370,7 +370,7 @@ def _check_options(reward: Floats, level: float, reward_range: Sequence[float] |
 
 
 def _cut(interval: Interval, least: float, most: float) -> Interval:
-    """Clip a known interval to the range of the estimated quantity."""
+    """Clip a finite interval to the range from ``least`` to ``most``."""
     if not math.isfinite(interval.high - interval.low):
         return interval
     # an estimate may lie outside by large weights: both ends are then at the end of the range
@@ -378,7 +378,7 @@ def _cut(interval: Interval, least: float, most: float) -> Interval:
 
 
 def _student_interval(phi: Floats, level: float) -> tuple[float, float]:
-    """Return Student's t interval of the mean of ``phi``."""
+    """Return Student's t interval of the mean of the numbers ``phi``."""
     from scipy.special import stdtrit
 
     n, value = len(phi), float(phi.mean())
@@ -389,7 +389,7 @@ def _student_interval(phi: Floats, level: float) -> tuple[float, float]:
 
 
 def _widen_for_new_tasks(phi: Floats, tasks: Sequence[Hashable], level: float, interval: Interval) -> Interval:
-    """Widen a confidence interval so that it covers new tasks, from the sums of φ - value per task.
+    """Widen a confidence interval so that it also holds for new tasks, from the differences between tasks.
 
     se² = K / (K - 1) Σ_k (s_k - n_k value)² / n², for K tasks of n_k rows whose φ sum to s_k, with Student's quantile
     of K - 1 degrees of freedom.
@@ -410,7 +410,7 @@ def _widen_for_new_tasks(phi: Floats, tasks: Sequence[Hashable], level: float, i
 
 
 def _probabilities(log: BanditLog, policy: Any) -> Floats:
-    """Return the policy's probabilities of the actions of each row."""
+    """Return the probabilities of the actions of each row of a log under a policy."""
     choose = getattr(policy, "probabilities", policy)
     if callable(choose):
         policy = [choose(x, actions, task) for x, actions, task in zip(log.x, log.actions, log.task, strict=True)]
@@ -418,7 +418,10 @@ def _probabilities(log: BanditLog, policy: Any) -> Floats:
 
 
 def _refuse_never_shown(log: BanditLog, pi: Floats) -> None:
-    """Raise ValueError for a policy with actions that the log's policy never chooses."""
+    """Raise ValueError if a policy may choose an action that the log's policy never chooses.
+
+    ``pi`` are its probabilities.
+    """
     if log.probabilities is not None:
         never = (pi > 0) & (log.probabilities == 0)
         if never.any():
@@ -440,7 +443,7 @@ def _refuse_never_shown(log: BanditLog, pi: Floats) -> None:
 
 
 def _predicted(log: BanditLog, predicted: Any) -> Floats:
-    """Return the predicted rewards of the actions of each row, predicted before the row's reward is learned."""
+    """Return the rewards of the actions of each row, predicted before the reward of the row is learned."""
     if predicted is None:
         predicted = Bandit()
     if hasattr(predicted, "scores"):
@@ -458,7 +461,7 @@ def _predicted(log: BanditLog, predicted: Any) -> Floats:
 
 
 def digits(low: float, high: float) -> int:
-    """Return the number of decimals to show for numbers between two others.
+    """Return the number of decimals with which to show numbers between ``low`` and ``high``.
 
     >>> digits(0.31, 0.35), digits(120.0, 180.0), digits(-math.inf, math.inf)
     (3, 0, 3)

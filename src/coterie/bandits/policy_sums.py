@@ -25,7 +25,7 @@ class Interval(NamedTuple):
 
 
 class PolicyMoments(NamedTuple):
-    """The mean of n numbers, and the sums of squared and of cubed deviations."""
+    """The mean of n numbers, and the sums of their squared and cubed deviations from it."""
 
     n: int
     mean: float
@@ -34,7 +34,7 @@ class PolicyMoments(NamedTuple):
 
     @classmethod
     def from_numbers(cls, numbers: Floats) -> Self:
-        """Compute the moments of numbers; for equal numbers the deviations are exactly 0."""
+        """Compute the moments of numbers; the deviations of equal numbers are exactly 0."""
         if np.all(numbers == numbers[0]):
             return cls(len(numbers), float(numbers[0]))
         mean = float(numbers.mean())
@@ -48,7 +48,7 @@ class PolicyMoments(NamedTuple):
 
 
 class PolicySums:
-    """Sums over rows for the interval of the DR* value of a policy, or of its gain over another one.
+    """Sums over the rows of a log, from which the interval of a policy's value (DR*), or gain, is computed.
 
     The symbols are those of :mod:`coterie.bandits.off_policy`: w = d(a)/μ(a) for the chosen action a, with d = π, or π
     - π' for a gain; e = r - q(a); H = d²/μ for each action. For a gain all sums but φ and Σ d q have |w| and |d| in
@@ -108,11 +108,14 @@ class PolicySums:
 
     @property
     def expected_rows(self) -> float:
-        """The expected number of rows with large weights, n h² / h₄."""
+        """The expected number of rows with large weights, n h² / h₄.
+
+        See :mod:`coterie.bandits.off_policy` for the symbols.
+        """
         return self.h**2 / self.h4 if self.h4 > 0.0 else math.inf
 
     def interval(self, level: float, reward_range: Sequence[float] | None = None) -> Interval:
-        """Return the confidence interval of the mean of φ; rewards are within ``reward_range`` if given."""
+        """Return the confidence interval of the policy's value; ``reward_range`` are known limits of rewards."""
         from scipy.special import ndtri, stdtrit
 
         n, same = self.phi.n, self.reward.second == 0.0
@@ -154,6 +157,8 @@ class PolicySums:
     def _score_interval(self, far: float, least: float, most: float) -> tuple[tuple[float, float], float]:
         """Return the ends of Wilson's score interval for weighted rewards, and the largest variance between them.
 
+        Rewards are between ``least`` and ``most``; ``far`` is the quantile.
+
         Every reward is at one of the two ends of its range. The ends solve
         (V - value)² n = far² (a + b V + s²(Σ d q)). Suppose that the policy d has the value V, and that the model q of
         the rewards is wrong by the same amount (V - Σ d q) / Σ d for all actions. A reward of 0 or 1 with the mean p
@@ -180,7 +185,10 @@ class PolicySums:
         return (least + scale * ends[0], least + scale * ends[1]), largest * scale**2
 
     def _skewed_interval(self, variance: float, student: float, normal: float) -> tuple[float, float]:
-        """Return the confidence interval of a skewed mean, by Hall's expansion."""
+        """Return the confidence interval of a skewed mean, by Hall's expansion.
+
+        ``student`` and ``normal`` are the quantiles.
+        """
         n, value = self.phi.n, self.phi.mean
         variance = max(self.phi.variance, variance)
         if variance == 0.0:

@@ -33,14 +33,14 @@ if TYPE_CHECKING:
 
 
 class TrainingRows(NamedTuple):
-    """Training records, and the task of each (None if each record has the outputs of all tasks)."""
+    """The training records, and the task of each; None if each record has the outputs of all tasks."""
 
     points: Points
     tasks: Index | None
     codes: Codes | None
 
     def one_task_each(self, tasks: Sequence[Hashable] | None) -> tuple[Index, Codes]:
-        """Return all tasks (``tasks`` first, then those of the records), and the task index of each record."""
+        """Return all tasks, ``tasks`` first and then those of the records, and the task index of each record."""
         if self.tasks is None or self.codes is None:
             raise ValueError("y has one column, so each row needs a task; pass task=")
         known = Index([*(() if tasks is None else labels_of(tasks)), *self.tasks.labels])
@@ -50,7 +50,7 @@ class TrainingRows(NamedTuple):
 
 @spec.with_constructor
 class _Reading(Parameters):
-    """Base class with the parameters for reading records."""
+    """Base class with the parameters that determine how records are read."""
 
     _: KW_ONLY
     dtype: Literal["float64", "float32"] = "float64"
@@ -59,7 +59,7 @@ class _Reading(Parameters):
 
 
 class BatchEstimator(_Reading):
-    """Base class of batch estimators.
+    """Base class of batch (offline) estimators.
 
     Attributes
     ----------
@@ -93,11 +93,11 @@ class BatchEstimator(_Reading):
 
     @abstractmethod
     def _learn(self, X: Records, y: Labels, task: Tasks | None, tasks: Sequence[Hashable] | None) -> None:
-        """Fit the model to these records."""
+        """Fit the model to the records X with outputs y."""
 
     @abstractmethod
     def _outputs(self, X: Records, task: Tasks | None) -> Array:
-        """Return the outputs at each record, shape (m,) or (m, p)."""
+        """Return the p outputs at each of m records, shape (m,) or (m, p)."""
 
     # -- scikit-learn's conventions
 
@@ -159,14 +159,14 @@ class BatchEstimator(_Reading):
 
     @property
     def _pairwise(self) -> bool:
-        """True if records are precomputed kernel values."""
+        """True if the records are precomputed kernel values, not features."""
         return isinstance(self.kernel, Precomputed) or self.kernel == "precomputed"
 
     def _kernel(self) -> Kernel:
         return Gaussian() if self.kernel is None else as_kernel(self.kernel)
 
     def _training_rows(self, X: Records, task: Tasks | None, shared: bool) -> TrainingRows:
-        """Validate training records; with ``shared``, each record may have the outputs of all tasks."""
+        """Validate the training records X; if ``shared``, each may have the outputs of all tasks."""
         X, task = tabular.split_task(X, task, self.task_column)
         points = self._points(X, learning=True)
         if shared and task is None:
@@ -187,7 +187,10 @@ class BatchEstimator(_Reading):
         return expansion.values(points, PredictionTasks(distinct, self._unseen(distinct), places))
 
     def _unseen(self, distinct: Sequence[Hashable]) -> list[Hashable]:
-        """Return the tasks without training data; raise ValueError if ``new_task='raise'``."""
+        """Return those of the ``distinct`` tasks that have no training data.
+
+        Raise ValueError if ``new_task='raise'``.
+        """
         known = self.expansion_.tasks.numbers
         new = [label for label in distinct if label not in known]
         check_no_collisions(new, known)
@@ -200,7 +203,7 @@ class BatchEstimator(_Reading):
         return self.__dict__.get("input_")
 
     def _points(self, X: Records, learning: bool) -> Points:
-        """Validate X, and convert it to `Points` for kernels."""
+        """Validate X, and convert it to `Points`, the form that kernels read."""
         if learning:
             self.input_ = Input()
         counts_unseen = not learning and not isinstance(self._kernel(), Linear)
@@ -235,13 +238,13 @@ class BatchEstimator(_Reading):
 
     @property
     def relation_matrix_(self) -> Array:
-        """The output kernel M = A⁻¹ of the training tasks, shape (n_tasks, n_tasks)."""
+        """The matrix M = A⁻¹ by which the training tasks share, shape (n_tasks, n_tasks). It is the output kernel."""
         self._check_fitted(AttributeError)
         return self.expansion_.relation_matrix
 
     @property
     def _relation_used(self) -> BatchRelation:
-        """The relation between tasks; by default ``MixedEffect(omega=0.5)``."""
+        """The relation between tasks, by default ``MixedEffect(omega=0.5)``."""
         return relation_of(self.relation)
 
     # -- model files
@@ -307,7 +310,7 @@ class BatchClassifier(BatchEstimator):
 
 
 def _check_kept(name: str, value: AnyRows, outputs: int) -> None:
-    """Raise ValueError for an invalid fitted attribute in a file."""
+    """Raise ValueError if the fitted attribute ``name`` of a file has an invalid value."""
     numbers = isinstance(value, np.ndarray) and value.ndim == 1 and value.dtype.kind in "if"
     require(numbers and np.isfinite(value).all(), f"{name} holds no numbers")
     fits = len(value) == outputs if name in _OF_OUTPUTS else len(value)
@@ -319,7 +322,7 @@ _OF_OUTPUTS = ("intercept_", "center_")
 
 
 def check_gram(rows: tabular.Rows) -> None:
-    """Raise ValueError if a kernel matrix is not square or not symmetric.
+    """Raise ValueError if ``rows``, a precomputed kernel matrix, is not square and symmetric.
 
     Raises
     ------

@@ -34,7 +34,10 @@ FEWER = "no solver would fit, take fewer rows or dtype='float32'"
 
 @dataclass(frozen=True)
 class Separate:
-    """Design with one task per record: Q_ij = k(x_i, x_j) M_(t_i t_j)."""
+    """Design with one task per record: the kernel matrix is Q_ij = k(x_i, x_j) M_(t_i t_j).
+
+    The task of record i is t_i, k is the kernel of records, and M the matrix by which tasks share.
+    """
 
     kernel: Kernel
     points: Points
@@ -46,12 +49,12 @@ class Separate:
 
     @property
     def n(self) -> int:
-        """The number of rows."""
+        """The number of rows of Q."""
         return len(self.codes)
 
     @cached_property
     def parts(self) -> list[Codes]:
-        """Groups of records with zero kernel values between groups, i.e. the diagonal blocks of Q."""
+        """Groups of records with zero entries of Q between the groups, which are the diagonal blocks of Q."""
         from scipy.sparse import csr_array
         from scipy.sparse.csgraph import connected_components
 
@@ -61,7 +64,7 @@ class Separate:
         return np.split(order, np.flatnonzero(np.diff(labels[order])) + 1)
 
     def values(self, rows: Codes, columns: Codes) -> Array:
-        """Compute a block of Q."""
+        """Compute the block of Q with these rows and columns."""
         from coterie._compiled.dual.joint import scale_by_tasks
 
         Q = block(self.kernel, self.points.take(rows), self.points.take(columns), self.dtype)
@@ -69,11 +72,11 @@ class Separate:
         return Q
 
     def product(self, c: Array) -> Array:
-        """Compute the product Q c without storing Q: O(n²) kernel values, or by features for a linear kernel."""
+        """Compute the product of Q and c without storing Q: O(n²) kernel values, or by features for a linear kernel."""
         return joint_product(self.kernel, self.points, self.codes, self.points, self.codes, self.M, c, self.dtype)
 
     def factored(self, alpha: float) -> Callable[[Array], Array]:
-        """Factor Q + alpha I by Cholesky, block by block: O(Σ n_p³ / 3)."""
+        """Factor Q + alpha I by Cholesky, block by block: O(Σ n_p³ / 3) for blocks of n_p rows."""
         solvers = [(rows, positive_factor(self.values(rows, rows), alpha)) for rows in self.parts]
 
         def solve(y: Array) -> Array:
@@ -85,11 +88,11 @@ class Separate:
         return solve
 
     def spectrum(self) -> JointSpectrum:
-        """Compute the eigenvalues and eigenvectors of Q: O(Σ n_p³)."""
+        """Compute the eigenvalues and eigenvectors of Q, block by block: O(Σ n_p³) for blocks of n_p rows."""
         return JointSpectrum([EigenBlock(rows, *eigen(self.values(rows, rows))) for rows in self.parts], self.n)
 
     def bytes(self, solver: str) -> float:
-        """Estimate the peak memory of a solver in bytes."""
+        """Estimate the peak memory in bytes that a solver, given by name, would need."""
         size, squares = np.dtype(self.dtype).itemsize, [float(len(rows)) ** 2 for rows in self.parts]
         # Cholesky overwrites its block; divide and conquer needs the eigenvectors and two more squares as workspace
         return size * (1.1 * sum(squares) if solver == "cholesky" else sum(squares) + 3.2 * max(squares))
@@ -101,7 +104,10 @@ class Separate:
 
 @dataclass(frozen=True)
 class Shared:
-    """Design with the outputs of all tasks for each record: Q = M ⊗ K (ROS11 §5.2)."""
+    """Design with the outputs of all tasks for each record: the kernel matrix is Q = M ⊗ K (ROS11 §5.2).
+
+    K is the kernel matrix of the records, and M the matrix by which tasks share.
+    """
 
     kernel: Kernel
     points: Points
@@ -112,7 +118,7 @@ class Shared:
 
     @property
     def n(self) -> int:
-        """The number of rows."""
+        """The number of rows of Q."""
         return len(self.points.squares)
 
     def gram(self) -> Array:
@@ -121,18 +127,27 @@ class Shared:
 
     @cached_property
     def tasks(self) -> tuple[Array, Array]:
-        """The eigenvalues and eigenvectors of M; negative eigenvalues are set to 0, nearly equal ones made equal."""
+        """The eigenvalues and eigenvectors of M.
+
+        Rounding is removed: negative eigenvalues are 0, nearly equal ones equal.
+        """
         lams, U = eigen(np.array(self.M, self.dtype))
         for lam, places in distinct(lams):
             lams[places] = lam
         return lams, U
 
     def product(self, C: Array) -> Array:
-        """Compute the product K C M without storing K, or by features for a linear kernel."""
+        """Compute the product K C M without storing K, or by features for a linear kernel.
+
+        C are coefficients, one row per record and one column per task.
+        """
         return gram_product(self.kernel, self.points, self.points, C @ self.M, self.dtype)
 
     def factored(self, alpha: float) -> Callable[[Array], Array]:
-        """Factor the system K C M + alpha C = Y: one Cholesky factor for each distinct eigenvalue of M."""
+        """Factor the system K C M + alpha C = Y for the coefficients C.
+
+        It needs one Cholesky factor for each distinct eigenvalue of M.
+        """
         lams, U = self.tasks
         K = self.gram()
         # in the eigenbasis of M the columns separate: lam_j K c_j + alpha c_j = (Y U)_j
@@ -147,13 +162,13 @@ class Shared:
         return solve
 
     def spectrum(self) -> KroneckerSpectrum:
-        """Compute the eigenvalues and eigenvectors of K and of M: O(n³ + T³)."""
+        """Compute the eigenvalues and eigenvectors of K and of M: O(n³ + T³) for n records and T tasks."""
         if is_narrow(self.kernel, self.points):
             return KroneckerSpectrum(*thin_eigen(dense(as_matrix(self.points)), self.dtype), *self.tasks)
         return KroneckerSpectrum(*eigen(self.gram()), *self.tasks)
 
     def bytes(self, solver: str) -> float:
-        """Estimate the peak memory of a solver in bytes."""
+        """Estimate the peak memory in bytes that a solver, given by name, would need."""
         size, outputs = np.dtype(self.dtype).itemsize, 6.0 * self.n * len(self.M)
         if solver == "cholesky":
             return size * (outputs + (1.1 + len(distinct(self.tasks[0]))) * float(self.n) ** 2)
@@ -168,7 +183,9 @@ class Shared:
 
 
 def solve(design: Separate | Shared, used: Filter, y: Array, solver: str) -> Array:
-    """Compute the dual coefficients c = g(Q) y for a spectral filter g.
+    """Compute the dual coefficients c = g(Q) y.
+
+    Q is the kernel matrix of the design, and g the spectral filter ``used``.
 
     Parameters
     ----------
@@ -196,7 +213,7 @@ def solve(design: Separate | Shared, used: Filter, y: Array, solver: str) -> Arr
 
 
 def choose_solver(design: Separate | Shared, used: Filter, solver: str) -> str:
-    """Return the name of the solver; raise an error if the requested one cannot apply the filter."""
+    """Return the name of the solver to use; raise an error if the requested one cannot apply the filter ``used``."""
     if solver not in SOLVERS:
         raise ValueError(f"solver must be one of {', '.join(map(repr, SOLVERS))}, got {solver!r}")
     quickest = [design.preferred()] if "cholesky" in used.solvers else []  # of the exact ones
@@ -211,13 +228,13 @@ def choose_solver(design: Separate | Shared, used: Filter, solver: str) -> str:
 
 
 def require_spectrum(design: Separate | Shared) -> None:
-    """Raise OutOfMemoryError if an eigendecomposition does not fit in memory."""
+    """Raise OutOfMemoryError if an eigendecomposition of the design's matrix does not fit in memory."""
     instead = "choose on fewer rows, a part of them drawn at random, and fit all"
     memory.require(design.bytes("spectrum"), f"the spectrum of {design.what.format(n=design.n)}", instead)
 
 
 def _remembered(factored: Callable[[float], Callable[[Array], Array]]) -> Callable[[Array, float], Array]:
-    """Return a function that solves the system for y and alpha, and caches the factor of each alpha."""
+    """Return a function that solves the system for y and alpha. It caches the factor of each alpha."""
     known: dict[float, Callable[[Array], Array]] = {}
 
     def solved(y: Array, alpha: float) -> Array:

@@ -25,23 +25,28 @@ _STEPS = spec.Setting(kind="whole", at_least=1)
 
 
 class Filter(ABC):
-    """Base class of spectral filters g."""
+    """Base class of spectral filters, functions g of the eigenvalues sigma of the kernel matrix."""
 
     #: The solvers that can apply it; "cholesky" calls :meth:`iterate`.
     solvers: ClassVar[tuple[str, ...]] = ("spectrum",)
 
     @abstractmethod
     def gains(self, sigma: Array, largest: float) -> Array:
-        """Return g(sigma) for eigenvalues sigma; ``largest`` is the largest eigenvalue."""
+        """Return g(sigma), the filter at the eigenvalues sigma; ``largest`` is the largest eigenvalue of the matrix."""
 
     def iterate(self, product: Product, solve: Solve, y: Array) -> Array:
-        """Return the coefficients by iteration with products and Tikhonov systems, without an eigendecomposition."""
+        """Return the coefficients for targets y by iteration, without an eigendecomposition.
+
+        ``product`` multiplies by the kernel matrix, and ``solve`` solves a ridge regression.
+        """
         raise NotImplementedError(f"{self!r} needs the spectrum; choose solver='spectrum'")
 
 
 @spec.part
 class Tikhonov(Filter):
     """Tikhonov regularisation (ridge regression): g(sigma) = 1 / (sigma + alpha).
+
+    g is the filter of the eigenvalues sigma of the kernel matrix.
 
     Parameters
     ----------
@@ -108,6 +113,8 @@ class IteratedTikhonov(Filter):
 @spec.part
 class Landweber(Filter):
     """Landweber iteration (gradient descent with early stopping): c_i = c_{i-1} + eta (y - Q c_{i-1}).
+
+    c_i are the coefficients after step i, Q is the kernel matrix, y the targets, and eta the step size.
 
     Its filter is g(sigma) = eta Σ_{j < steps} (1 - eta sigma)^j.
 
@@ -195,6 +202,8 @@ class NuMethod(Filter):
 class CutOff(Filter):
     """Spectral cut-off (principal components): g(sigma) = 1 / sigma for sigma >= threshold, else 0.
 
+    g is the filter of the eigenvalues sigma of the kernel matrix.
+
     Parameters
     ----------
     threshold : float > 0
@@ -213,18 +222,18 @@ class CutOff(Filter):
 
 
 def _over(power: Array, sigma: Array, limit: float) -> Array:
-    """Return power / sigma, with ``limit`` for sigma = 0."""
+    """Return power / sigma, and its ``limit`` for sigma = 0."""
     positive = sigma > 0.0
     return np.where(positive, power / np.where(positive, sigma, 1.0), limit)
 
 
 def _inverse(largest: float) -> float:
-    """Return 1 / ``largest``; 1 for 0."""
+    """Return 1 / ``largest``, or 1 if that is 0."""
     return 1.0 / largest if largest > 0.0 else 1.0
 
 
 def filter_of(used: Filter | None, alpha: float) -> Filter:
-    """Validate a filter; return a Tikhonov filter for None.
+    """Return the filter ``used`` after validation; for None, a Tikhonov filter with ``alpha``.
 
     Raises
     ------

@@ -30,7 +30,7 @@ from .products import by_tasks, gram_product, joint_product, quadratic
 
 
 class PredictionTasks(NamedTuple):
-    """The distinct tasks of a prediction, the new ones among them, and the index of each record's task."""
+    """The distinct tasks of records to predict, the new ones among them, and the index of each record's task."""
 
     labels: Sequence[Hashable]
     new: Sequence[Hashable]
@@ -39,7 +39,7 @@ class PredictionTasks(NamedTuple):
 
 @dataclass
 class KernelExpansion:
-    """Learned functions: the training records, their coefficients, and the output kernel.
+    """The learned functions of a batch estimator: training records, their coefficients, and the output kernel M.
 
     Attributes
     ----------
@@ -77,7 +77,7 @@ class KernelExpansion:
 
     @property
     def outputs(self) -> int:
-        """The number of outputs, or of tasks if each training record had the outputs of all tasks."""
+        """The number of outputs, or of tasks if each training record had an output for every task."""
         return int(self.C.shape[1])
 
     @property
@@ -87,7 +87,7 @@ class KernelExpansion:
 
     @property
     def relation_matrix(self) -> Array:
-        """The output kernel M of the training tasks."""
+        """The matrix M by which the training tasks share, which is the output kernel."""
         return self.M
 
     @property
@@ -96,7 +96,7 @@ class KernelExpansion:
         return self.C[:, 0] if self.flat else self.C
 
     def values(self, X: Points, asked: PredictionTasks | None) -> Array:
-        """Return the outputs at each record, shape (m,) or (m, p); for all tasks, shape (m, T)."""
+        """Return the p outputs at each of m records, shape (m,) or (m, p); for all T tasks, shape (m, T)."""
         if asked is None:
             return self.sums(X, self.C @ self.M)
         rows = self._rows_of(asked)
@@ -106,7 +106,7 @@ class KernelExpansion:
         return outputs[:, 0] if self.flat else outputs
 
     def _rows_of(self, asked: PredictionTasks) -> Array:
-        """Return the rows of M for these tasks; those of new tasks come from the relation's prior.
+        """Return the rows of M for these tasks. Those of new tasks follow from the relation.
 
         Raises
         ------
@@ -120,35 +120,41 @@ class KernelExpansion:
         return rows
 
     def columns_at(self, X: Points, rows: Array, places: Codes) -> Array:
-        """Return all outputs at each record, shape (m, p); ``rows[place]`` is the row of M for the record's task."""
+        """Return all p outputs at each of m records, shape (m, p).
+
+        ``rows[place]`` is the row of M for the task of a record.
+        """
         if self.codes is None:
             raise ValueError("outputs at a task need training rows with one task each")
         return joint_product(self.kernel, X, places, self.points, self.codes, rows, self.C, str(self.C.dtype))
 
     def sums(self, X: Points, C: Array) -> Array:
-        """Return the product K(X, ·) C with the kernel values of the training records."""
+        """Return K(X, ·) C, the sums of coefficients C weighted by the kernel values with the training records."""
         return gram_product(self.kernel, X, self.points, C, str(self.C.dtype))
 
     def penalty(self) -> float:
-        """Return the penalty Σ_st A_st ⟨f_s, f_t⟩ = c'Qc."""
+        """Return the penalty of the learned functions f_t of the tasks, Σ_st A_st ⟨f_s, f_t⟩ = c'Qc.
+
+        A = M⁻¹ is the interaction matrix.
+        """
         # tr(A M P M) = tr(M P): A is not needed, so a singular M is no problem
         return float(np.sum(self.M * self._task_products()))
 
     def inner_products(self) -> Array:
-        """Return the inner products ⟨f_s, f_t⟩ of all tasks' functions, shape (T, T): O(n²) kernel values."""
+        """Return the inner products ⟨f_s, f_t⟩ of the functions of all T tasks, shape (T, T): O(n²) kernel values."""
         # f_t = Σ_s M_ts h_s with h_s = Σ_(i in s) c_i k(x_i, ·), whose inner products are the inner matrix
         products = self.M @ self._task_products() @ self.M
         return np.asarray((products + products.T) / 2)
 
     def _task_products(self) -> Array:
-        """Return Σ_ij c_i k(x_i, x_j) c_j for the records i and j of each pair of tasks."""
+        """Return for each pair of tasks the sum of c_i k(x_i, x_j) c_j over the records i of one and j of the other."""
         if self.codes is None:
             return quadratic(self.kernel, self.points, self.C, str(self.C.dtype))
         by_output = [by_tasks(self.codes, c, len(self.M)) for c in self.C.T]
         return np.asarray(sum(quadratic(self.kernel, self.points, D, str(self.C.dtype)) for D in by_output))
 
     def dump(self) -> tuple[Json, Arrays]:
-        """Return the state without kernel and relation, as JSON data and named arrays."""
+        """Return the state as JSON data and named arrays, without kernel and relation."""
         arrays = {f"rows.{name}": array for name, array in self.points.rows._asdict().items()}
         arrays |= {"C": self.C, "M": self.M, "rounds": self.points.rounds}
         if self.codes is not None:
@@ -199,14 +205,14 @@ class _Saved(msgspec.Struct):
 
 
 def _array(arrays: Arrays, name: str, like: Array) -> Array:
-    """Return a named array of a file; raise ValueError for a wrong type."""
+    """Return the array ``name`` of a file; raise ValueError unless it has the type of ``like``."""
     array = arrays.get(name)
     single = array is not None and like.dtype == np.float64 and array.dtype == np.float32
     return array_of(arrays, name, like.astype(np.float32) if single else like)
 
 
 def _check_rows(rows: Csr | Dense, features: int) -> None:
-    """Raise ValueError for records of wrong width, or with column indices out of range."""
+    """Raise ValueError for records of a file with a wrong number of features, or invalid column indices."""
     if rows.dense:
         require_shape("rows", rows.values, None, features)
         return

@@ -31,7 +31,7 @@ def fits(needed: float) -> bool:
 
 
 def require(needed: float, what: str, instead: str) -> None:
-    """Raise OutOfMemoryError if more memory is needed than is free.
+    """Raise OutOfMemoryError, with the advice ``instead``, if ``needed`` bytes are not free.
 
     Raises
     ------
@@ -45,7 +45,7 @@ def require(needed: float, what: str, instead: str) -> None:
 
 
 def gibibytes(count: float) -> str:
-    """Format a number of bytes in GiB."""
+    """Format ``count`` bytes in GiB."""
     return f"{count / 2**30:.3g} GiB"
 
 

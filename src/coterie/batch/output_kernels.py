@@ -15,11 +15,11 @@ from . import memory
 
 
 class BatchRelation(Protocol):
-    """Interface of relations for batch estimators."""
+    """Interface of relations for batch estimators, through the matrix M = A⁻¹ by which tasks share."""
 
     @property
     def form(self) -> str:
-        """The form of M; "learned" is learned online, "alternated" by batch alternation."""
+        """The form of the relation; "learned" is learned online, "alternated" in turn with the functions."""
 
     def relation_matrix(self, tasks: Sequence[Hashable]) -> Matrix:
         """Return M for these tasks, shape (T, T)."""
@@ -31,6 +31,8 @@ class BatchRelation(Protocol):
 @spec.part
 class OptimalOutputKernel:
     """Learned output kernel: the optimal M of trace T, computed in turn with the functions (Zhang & Yeung 2010).
+
+    M is the matrix by which T tasks share.
 
     Over functions f and positive semidefinite M of trace T it minimises
 
@@ -84,7 +86,10 @@ class OptimalOutputKernel:
 
 
 def optimal(G: Array) -> Array:
-    """Return T G^½ / tr G^½, the M of trace T that minimises tr(M⁻¹ G)."""
+    """Return the matrix M = T G^½ / tr G^½, which minimises tr(M⁻¹ G) among those of trace T.
+
+    G has the inner products of the T tasks' functions.
+    """
     values, U = np.linalg.eigh(G)
     roots = np.sqrt(np.maximum(values, np.finfo(np.float64).tiny))
     return np.ascontiguousarray((U * (len(G) * roots / roots.sum())) @ U.T)
@@ -95,7 +100,7 @@ DEFAULT = MixedEffect(omega=0.5)
 
 
 def relation_of(relation: BatchRelation | None) -> BatchRelation:
-    """Validate a relation; return ``MixedEffect(omega=0.5)`` for None.
+    """Return the relation after validation; for None, ``MixedEffect(omega=0.5)``.
 
     Raises
     ------
@@ -117,7 +122,7 @@ def relation_of(relation: BatchRelation | None) -> BatchRelation:
 
 
 def fixed_relation_of(relation: BatchRelation | None) -> BatchRelation:
-    """Validate a relation; raise ValueError if it is learned by batch alternation."""
+    """Return the relation after validation; raise ValueError if it is learned with the functions."""
     used = relation_of(relation)
     if is_learned(used):
         raise ValueError(f"relation {relation!r} is learned only by MultitaskKernelRidge; choose a fixed relation")
@@ -130,7 +135,7 @@ def is_learned(relation: BatchRelation) -> bool:
 
 
 def output_kernel(relation: BatchRelation | None, tasks: Sequence[Hashable]) -> Matrix:
-    """Return the output kernel M of these tasks, shape (T, T).
+    """Return the matrix M = A⁻¹ by which these T tasks share, shape (T, T).
 
     Raises
     ------
@@ -143,7 +148,7 @@ def output_kernel(relation: BatchRelation | None, tasks: Sequence[Hashable]) -> 
 
 
 def prior_rows(relation: BatchRelation | None, new: Sequence[Hashable], tasks: Sequence[Hashable]) -> Matrix:
-    """Return M between new tasks and training tasks, shape (len(new), T)."""
+    """Return M between ``new`` tasks and the T training tasks, shape (len(new), T)."""
     if not new:
         return np.zeros((0, len(tasks)))
     return np.asarray(relation_of(relation).prior_rows(list(new), list(tasks)), np.float64)

@@ -23,7 +23,9 @@ from .target_codes import numbers, plain
 
 @dataclass(frozen=True)
 class Problem:
-    """A batch problem; outputs are scaled by the square root of their records' weights.
+    """A validated batch problem: records, outputs, tasks and weights.
+
+    Outputs are multiplied by the square roots of their records' weights.
 
     Attributes
     ----------
@@ -59,7 +61,7 @@ class Problem:
     center: Array
 
     def design(self, M: Array) -> Separate | Shared:
-        """Return the design (kernel matrix) for an output kernel M."""
+        """Return the design, which computes the kernel matrix Q, for the matrix M by which tasks share."""
         # weighted least squares as ordinary least squares: R (Q + alpha R⁻²) R = R Q R + alpha I for roots R
         weighted = np.ascontiguousarray(self.roots[:, None] * M * self.roots, np.float64)
         if self.codes is None:
@@ -67,14 +69,14 @@ class Problem:
         return Separate(self.kernel, self.points, self.codes, weighted, self.dtype)
 
     def expansion(self, C: Array, M: Array) -> KernelExpansion:
-        """Return the learned functions with these coefficients."""
+        """Return the learned functions with the coefficients C, for the matrix M by which tasks share."""
         # coefficients of the scaled system times the roots are those of k(x_i, ·) itself
         c = np.asarray(C * self.row_roots, self.dtype)
         return KernelExpansion(self.kernel, self.relation, self.points, self.tasks, self.codes, c, M, self.flat)
 
     @property
     def row_roots(self) -> Array:
-        """Return the square root of each record's weight, shaped for multiplication with outputs."""
+        """Return the square root of each record's weight, in a shape that multiplies outputs."""
         return self.roots if self.codes is None else self.roots[self.codes][:, None]
 
 
@@ -110,7 +112,7 @@ def problem_from(
     center: bool = False,
     names: Sequence[Hashable] | None = None,
 ) -> Problem:
-    """Return the problem of validated records and outputs."""
+    """Return the problem of validated records ``rows`` with outputs Y."""
     codes: Ints | None = None
     if rows.codes is None:
         known = column_tasks(Y.shape[1], tasks, names, model.relation)
@@ -132,7 +134,7 @@ def problem_from(
 def column_tasks(
     n_columns: int, tasks: Sequence[Hashable] | None, names: Sequence[Hashable] | None, relation: BatchRelation | None
 ) -> Index:
-    """Return the tasks of the columns of y: from ``tasks``, the relation, the frame's columns, or 0, 1, ....
+    """Return the task of each column of y: from ``tasks``, the relation, the names of columns, or 0, 1, ....
 
     Raises
     ------
@@ -150,7 +152,7 @@ def column_tasks(
 
 
 def risk_roots(risk: str, codes: Ints | None, n_tasks: int) -> Array:
-    """Return the square roots of records' weights: 1, or those for equal total weight of all tasks."""
+    """Return the square roots of the records' weights. They are 1, or give all tasks the same total weight."""
     if risk == "rows" or codes is None:
         return np.ones(n_tasks)
     counts = np.bincount(codes, minlength=n_tasks)

@@ -24,7 +24,7 @@ MOST_WEIGHTS = 2**26
 
 
 def block(kernel: Kernel, X: Points, Z: Points, dtype: str) -> Array:
-    """Return the kernel values of all pairs."""
+    """Return the kernel values of all pairs of records of X and Z."""
     out, Z = np.empty((len(X.squares), len(Z.squares)), dtype), widened(Z, X.features)
     kernel.values(convert_form(X, Z), Z, out)
     return out
@@ -43,7 +43,7 @@ def convert_form(X: Points, Z: Points) -> Points:
 
 
 def pieces(points: Points, width: int) -> Iterator[tuple[slice, Points]]:
-    """Yield slices of records such that a block of kernel values with ``width`` others is small."""
+    """Yield slices of records, for which a block of kernel values with ``width`` other records is small."""
     height = max(BLOCK_ENTRIES // max(width, 1), 1)
     n = len(points.squares)
     for first in range(0, n, height):
@@ -52,7 +52,10 @@ def pieces(points: Points, width: int) -> Iterator[tuple[slice, Points]]:
 
 
 def by_tasks(codes: Codes, c: Array, n_tasks: int) -> csr_array[np.float64]:
-    """Arrange coefficients by task, as a sparse matrix of shape (n, T)."""
+    """Arrange the coefficients c of records in columns by task, as a sparse matrix of shape (n, T).
+
+    ``codes`` are the task numbers.
+    """
     from scipy.sparse import csr_array
 
     n = len(codes)
@@ -62,7 +65,9 @@ def by_tasks(codes: Codes, c: Array, n_tasks: int) -> csr_array[np.float64]:
 def joint_product(
     kernel: Kernel, X: Points, places: Codes, Z: Points, codes: Codes, M: Array, C: Array, dtype: str
 ) -> Array:
-    """Return Σ_j k(x_i, z_j) M_(p_i t_j) C_j for each record x_i, without storing the kernel matrix.
+    """Return Σ_j k(x_i, z_j) M_(p_i t_j) C_j for each record x_i of X, without storing the kernel matrix.
+
+    The task of x_i is p_i = ``places[i]``, that of z_j is t_j = ``codes[j]``, and C_j are the coefficients of z_j.
 
     It needs the memory of one block. For a linear kernel the weights of each task, W = M Σ_j C_j z_j, are computed
     first: O(entries + T² d).
@@ -79,7 +84,7 @@ def joint_product(
 
 
 def _dots(X: AnyRecords, W: Array, places: Codes) -> Array:
-    """Return the inner product x_i · w_(p_i) of each record with the weights at index ``places[i]``."""
+    """Return the inner product of each record of X with a column of W, at index ``places[i]``."""
     if isinstance(X, np.ndarray):
         return np.asarray(np.einsum("nd,nd->n", X, W[places]))
     rows = np.repeat(np.arange(len(places)), np.diff(X.indptr))
@@ -87,7 +92,10 @@ def _dots(X: AnyRecords, W: Array, places: Codes) -> Array:
 
 
 def gram_product(kernel: Kernel, X: Points, Z: Points, C: Array, dtype: str) -> Array:
-    """Return Σ_j k(x_i, z_j) C_j for each record x_i, without storing the kernel matrix."""
+    """Return Σ_j k(x_i, z_j) C_j for each record x_i of X, without storing the kernel matrix.
+
+    C_j are the coefficients of record z_j of Z.
+    """
     if _has_few_weights(kernel, C.shape[1], Z):
         return np.asarray(as_matrix(X) @ (as_matrix(Z).T @ np.asarray(C, np.float64)))
     out = np.empty((len(X.squares), C.shape[1]))
@@ -97,7 +105,7 @@ def gram_product(kernel: Kernel, X: Points, Z: Points, C: Array, dtype: str) -> 
 
 
 def quadratic(kernel: Kernel, X: Points, D: Array | csr_array[np.float64], dtype: str) -> Array:
-    """Return D' K D for a matrix D with one row per record, without storing K: O(n²) kernel values.
+    """Return D' K D for the kernel matrix K of X, without storing it: O(n²) kernel values. D has one row per record.
 
     If the kernel is linear it goes by the weights D'X: O(entries + T² d).
     """
@@ -111,7 +119,7 @@ def quadratic(kernel: Kernel, X: Points, D: Array | csr_array[np.float64], dtype
 
 
 def rank_bound(kernel: Kernel, X: Points) -> int:
-    """Return an upper bound on the rank of the kernel matrix of these records."""
+    """Return an upper bound on the rank of the kernel matrix of the records X."""
     n = len(X.squares)
     return max(min(n, X.features), 1) if isinstance(kernel, Linear) else n
 

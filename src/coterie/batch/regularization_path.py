@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class RidgePath:
-    """Leave-one-out errors for each relation and each value of alpha.
+    """Leave-one-out errors of ridge regression for each relation and each value of alpha.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class RidgePath:
 
     @property
     def curve(self) -> Array:
-        """The mean squared leave-one-out error for each relation and value, shape (n_relations, n_values)."""
+        """The mean squared leave-one-out errors, shape (n_relations, n_values)."""
         known = self.counts > 0
         # weighted by outputs, so the mean over rows and not over tasks
         return np.asarray(np.average(self.errors[:, :, known], axis=2, weights=self.counts[known]))
@@ -145,7 +145,7 @@ def ridge_path(
 
 
 def _errors(problem: Problem, alphas: list[float], relations: list[BatchRelation]) -> Iterator[Array]:
-    """Yield the mean squared errors by alpha and task, for each relation."""
+    """Yield for each relation the mean squared errors by alpha and task, shape (n_alphas, n_tasks)."""
     filters, factored = [Tikhonov(alpha) for alpha in alphas], None
     for relation in relations:
         if is_learned(relation):
@@ -162,7 +162,7 @@ def _errors(problem: Problem, alphas: list[float], relations: list[BatchRelation
 
 
 def _by_task(problem: Problem, missing: Array) -> Array:
-    """Return the mean squared error of each task."""
+    """Return the mean squared error of each task; ``missing`` are residuals of left-out records."""
     # rows are multiplied by the roots of their weights; errors are those of y itself
     squares = (missing / problem.row_roots) ** 2
     if problem.codes is None:
@@ -180,7 +180,7 @@ def _counts(problem: Problem) -> Codes:
 
 
 def _list_of(name: str, values: Sequence[T]) -> list[T]:
-    """Return values as a list; raise ValueError if it is empty."""
+    """Return ``values`` as a list; raise ValueError, with the argument ``name``, if it is empty."""
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise ValueError(f"{name} must be a sequence, got {values!r}")
     if not list(values):

@@ -122,7 +122,10 @@ class MultitaskKernelRidge(BatchEstimator):
 
     @property
     def penalty_(self) -> float:
-        """The penalty Σ_st A_st ⟨f_s, f_t⟩ of the learned functions: O(n²) kernel values."""
+        """The penalty Σ_st A_st ⟨f_s, f_t⟩ of the functions f_t of the tasks: O(n²) kernel values.
+
+        A = M⁻¹ is the interaction matrix.
+        """
         self._check_fitted(AttributeError)
         return self.expansion_.penalty()
 
@@ -135,7 +138,7 @@ class MultitaskKernelRidge(BatchEstimator):
         return np.asarray(outputs + self.center_[0]) if self.center else outputs
 
     def _center_at(self, X: Records, task: Tasks | None, n: int) -> Array:
-        """Return the centre (mean of y) of each record's task; the mean over tasks for a new task."""
+        """Return the mean of y of each record's task; for a new task, the mean over tasks."""
         distinct, places = distinct_labels(task_labels(split_task(X, task, self.task_column)[1], n))
         known = self.expansion_.tasks.numbers
         # a new task has no column of its own: the mean over columns stands in for its intercept
@@ -151,12 +154,12 @@ class MultitaskKernelRidge(BatchEstimator):
             self.expansion_ = self._solved(problem, output_kernel(self.relation, problem.tasks.labels))
 
     def _solved(self, problem: Problem, M: Array) -> KernelExpansion:
-        """Solve the problem for a given output kernel."""
+        """Return the learned functions for a fixed matrix M, by which tasks share."""
         used = filter_of(self.filter, self.alpha)
         return problem.expansion(solve(problem.design(M), used, problem.Y, self.solver), M)
 
     def _alternated(self, problem: Problem, relation: OptimalOutputKernel) -> tuple[KernelExpansion, Array]:
-        """Learn functions and output kernel in turn; return them, and the objective after each iteration.
+        """Learn the functions and the matrix M in turn. Return them, and the objective after each iteration.
 
         Raises
         ------
@@ -183,7 +186,7 @@ class MultitaskKernelRidge(BatchEstimator):
 
 
 def _loss(problem: Problem, expansion: KernelExpansion) -> float:
-    """Return the weighted sum of squared errors."""
+    """Return the weighted sum of squared errors of the learned functions."""
     if problem.codes is None:
         values = expansion.sums(problem.points, expansion.C @ expansion.M)
     else:

@@ -16,7 +16,10 @@ NOTHING = 1e-15
 
 
 def eigen(A: Array) -> tuple[Array, Array]:
-    """Return the eigenvalues (rounding errors set to 0) and eigenvectors of a positive semidefinite A; overwrites A."""
+    """Return the eigenvalues and eigenvectors of a positive semidefinite matrix A, which is overwritten.
+
+    Eigenvalues that are only rounding errors are 0.
+    """
     from scipy.linalg import eigh
 
     values, vectors = eigh(A, overwrite_a=True, check_finite=False, driver="evd")
@@ -26,7 +29,10 @@ def eigen(A: Array) -> tuple[Array, Array]:
 
 
 def thin_eigen(X: Array, dtype: str) -> tuple[Array, Array]:
-    """Return the nonzero eigenvalues of X X' and their eigenvectors, shape (n, r), by an SVD: O(n d²)."""
+    """Return the r nonzero eigenvalues of X X' and their eigenvectors, shape (n, r), by an SVD: O(n d²).
+
+    X has the shape (n, d).
+    """
     from scipy.linalg import svd
 
     V, s, _ = svd(np.asarray(X, dtype), full_matrices=False, check_finite=False)
@@ -36,7 +42,7 @@ def thin_eigen(X: Array, dtype: str) -> tuple[Array, Array]:
 
 
 def distinct(values: Array) -> list[tuple[float, Codes]]:
-    """Group values that are equal up to rounding; return each distinct value with its positions."""
+    """Group values that are equal up to rounding; return each different value with its positions."""
     order = np.argsort(values, kind="stable")
     gap = 64 * np.finfo(values.dtype).eps * max(float(values.max(initial=0.0)), np.finfo(np.float64).tiny)
     groups = np.split(order, np.flatnonzero(np.diff(values[order]) > gap) + 1)
@@ -44,7 +50,7 @@ def distinct(values: Array) -> list[tuple[float, Codes]]:
 
 
 def positive_factor(A: Array, alpha: float) -> Callable[[Array], Array]:
-    """Factor A + alpha I by Cholesky; return a function that solves (A + alpha I) x = b. Overwrites A.
+    """Factor A + alpha I by Cholesky; return a function that solves (A + alpha I) x = b. A is overwritten.
 
     Raises
     ------
@@ -66,7 +72,7 @@ def positive_factor(A: Array, alpha: float) -> Callable[[Array], Array]:
 
 
 class EigenBlock(NamedTuple):
-    """A diagonal block of Q: its rows, eigenvalues and eigenvectors."""
+    """A diagonal block of the kernel matrix Q: its rows, its eigenvalues and its eigenvectors."""
 
     rows: Codes
     sigma: Array
@@ -74,7 +80,7 @@ class EigenBlock(NamedTuple):
 
 
 class JointSpectrum:
-    """Eigendecomposition of Q for one task per record, block by block."""
+    """Eigendecomposition, block by block, of the kernel matrix Q of records with one task each."""
 
     def __init__(self, parts: Sequence[EigenBlock], n: int) -> None:
         self.parts, self.n = list(parts), n
@@ -85,7 +91,7 @@ class JointSpectrum:
         return max(float(part.sigma[-1]) for part in self.parts)
 
     def path(self, filters: Sequence[Filter], y: Array) -> Iterator[Array]:
-        """Return C = g(Q) y for each filter: O(n²) each."""
+        """Return the coefficients C = g(Q) y for each spectral filter g: O(n²) each."""
         turned = [part.U.T @ y[part.rows] for part in self.parts]
         for gains in self._gains(filters):
             c = np.empty_like(y)
@@ -94,7 +100,10 @@ class JointSpectrum:
             yield c
 
     def left_out(self, filters: Sequence[Filter], y: Array) -> Iterator[Array]:
-        """Return leave-one-out residuals, c_i / (g(Q))_ii for ridge regression: O(n²) per filter."""
+        """Return the leave-one-out residuals for each filter: O(n²) each.
+
+        For ridge regression they are c_i / (g(Q))_ii, with the coefficients c = g(Q) y.
+        """
         for gains, c in zip(self._gains(filters), self.path(filters, y), strict=True):
             missing = np.empty_like(y)
             for part, g in zip(self.parts, gains, strict=True):
@@ -108,7 +117,9 @@ class JointSpectrum:
 
 
 class KroneckerSpectrum:
-    """Eigendecomposition of M ⊗ K: eigenvalues s_i l_j, from those of K and of M (ROS11 §5.2).
+    """Eigendecomposition of the kernel matrix M ⊗ K, computed from those of M and K (ROS11 §5.2).
+
+    Its eigenvalues are s_i l_j, those of K times those of M.
 
     Eigenvectors of K whose eigenvalue is zero may be left out: all of them have the gain g(0), and they span what the
     others do not.
@@ -118,7 +129,7 @@ class KroneckerSpectrum:
         self.s, self.V, self.lams, self.U = s, V, lams, U
 
     def under(self, lams: Array, U: Array) -> KroneckerSpectrum:
-        """Return the eigendecomposition for another M with the same K."""
+        """Return the eigendecomposition for the same K and another M, with eigenvalues ``lams`` and eigenvectors U."""
         return KroneckerSpectrum(self.s, self.V, lams, U)
 
     @property
@@ -127,12 +138,17 @@ class KroneckerSpectrum:
         return float(self.s[-1] * self.lams[-1])
 
     def path(self, filters: Sequence[Filter], Y: Array) -> Iterator[Array]:
-        """Return C = V [g(s_i l_j) (V'YU)_ij] U' for each filter: O(n T (n + T)) each."""
+        """Return the coefficients C = V [g(s_i l_j) (V'YU)_ij] U' for each filter g: O(n T (n + T)) each.
+
+        V and U are the eigenvectors of K and M, s and l the eigenvalues.
+        """
         for C in self._turned(filters, Y):
             yield C @ self.U.T
 
     def left_out(self, filters: Sequence[Filter], Y: Array) -> Iterator[Array]:
-        """Return residuals of each record with all its outputs left out: O(n r T) per filter, for rank r of K.
+        """Return the residuals of each record, with all its T outputs left out, for each filter.
+
+        O(n r T) per filter, for a kernel matrix of rank r.
 
         With H_ij = Σ_k V_ik² g(s_k l_j) it is R U' for R_ij = (C U)_ij / H_ij.
         """
@@ -150,12 +166,12 @@ class KroneckerSpectrum:
         return bool(r < n)
 
     def _turned(self, filters: Sequence[Filter], Y: Array) -> Iterator[Array]:
-        """Yield C U for each filter."""
+        """Yield for each filter the coefficients C times U, the eigenvectors of M."""
         turned = Y @ self.U
         return self._sums_along(filters, self.V, self.V.T @ turned, turned, self.lams)
 
     def _sums_along(self, filters: Sequence[Filter], V: Array, Z: Array, whole: Array, lams: Array) -> Iterator[Array]:
-        """Return Σ_k V_ik g(s_k l_j) Z_kj for each filter.
+        """Return Σ_k V_ik g(s_k l_j) Z_kj for each filter g, with the eigenvalues s of K and l of M, ``lams``.
 
         Over all k, those left out included, Σ_k V_ik Z_kj is ``whole``.
         """
@@ -168,7 +184,7 @@ class KroneckerSpectrum:
             yield gains[0] * flat + V[:, first:] @ (gains[1:] * Z[first:])
 
     def _constant_before(self, filters: Sequence[Filter]) -> int:
-        """Return the number of smallest eigenvalues of K that every filter treats as zero."""
+        """Return the number of smallest eigenvalues of K for which every filter has the same value as for zero."""
         sigma = np.concatenate([[0.0], self.s * self.lams[-1]])
         steep = np.zeros(len(self.s), bool)
         for used in filters:

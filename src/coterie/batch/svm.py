@@ -24,6 +24,8 @@ from .target_codes import numbers, signs_of
 class MultitaskSVC(BatchClassifier):
     """Support vector classifier for many tasks: hinge loss, and the kernel k(x, z) M_st (ROS11 §4.3, CCG08 §3).
 
+    x and z are records of the tasks s and t, k is their kernel, and M = A⁻¹ the matrix by which tasks share.
+
     For two classes it minimises ½ Σ_st A_st ⟨f_s, f_t⟩ + C Σ_i max(0, 1 - y_i (f_(t_i)(x_i) + intercept)); several
     classes are one machine each against all others.
 
@@ -98,6 +100,8 @@ class MultitaskSVC(BatchClassifier):
 @spec.estimator
 class MultitaskSVR(BatchEstimator):
     """Support vector regression for many tasks: the epsilon-insensitive loss and the kernel k(x, z) M_st.
+
+    x and z are records of the tasks s and t, k is their kernel, and M = A⁻¹ the matrix by which tasks share.
 
     It minimises ½ Σ_st A_st ⟨f_s, f_t⟩ + C Σ_i max(0, |y_i - f_(t_i)(x_i) - intercept| - epsilon).
 

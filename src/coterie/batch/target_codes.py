@@ -15,14 +15,14 @@ from coterie.types import AnyLabels, Array, Arrays, Json, Labels
 
 
 class Numbers:
-    """Numeric targets, which are the outputs themselves."""
+    """Targets that are numbers: the outputs to learn are the targets."""
 
     def scores(self, outputs: Array) -> Array:
-        """Return the outputs."""
+        """Return the outputs unchanged."""
         return outputs
 
     def labels(self, scores: Array) -> Array:
-        """Return the predictions, which are the scores."""
+        """Return the scores unchanged, which are the predictions."""
         return scores
 
     def accuracy(self, y: Labels, predicted: Array, weights: ArrayLike | None) -> float:
@@ -38,7 +38,7 @@ class Numbers:
 
 @dataclass(frozen=True)
 class Classes:
-    """Class targets with a code vector for each class.
+    """Targets that are classes: the outputs to learn are a code vector for each class.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class Classes:
         return self.codes.shape == (2, 1)
 
     def scores(self, outputs: Array) -> Array:
-        """Return the score of each class: ⟨f, code⟩ - middle ‖code‖²; for two classes f.
+        """Return the score of each class, ⟨f, code⟩ - middle ‖code‖², for outputs f; for two classes f itself.
 
         For two classes with other codes than -1 and +1, f is brought to these.
         """
@@ -117,7 +117,7 @@ def plain(y: Labels) -> ArrayLike:
 
 
 def numbers(y: Labels, n: int, name: str = "y") -> Array:
-    """Validate numeric outputs, of shape (n,) or (n, p).
+    """Validate numeric outputs y, of shape (n,) or (n, p); ``name`` is the argument in messages.
 
     Raises
     ------

@@ -35,26 +35,32 @@ MATRICES = 4
 
 
 def _gaussian(X: Array, Z: Array, sigma: float) -> tuple[Array, Array, Array]:
-    """Return differences δ = x - z of all pairs, shape (n, m, D), and r² = ‖δ‖²/sigma², exp(-r²/2)/sigma²."""
+    """Return δ = x - z for all pairs of points, shape (n, m, D), r² = ‖δ‖²/sigma², and exp(-r²/2)/sigma²."""
     delta = X[:, None, :] - Z[None, :, :]
     r2 = np.einsum("nmd,nmd->nm", delta, delta) / sigma**2
     return delta, r2, np.exp(-r2 / 2) / sigma**2
 
 
 class FieldKernel(ABC):
-    """Base class of matrix-valued kernels Γ(x, z) for vector fields."""
+    """Base class of matrix-valued kernels Γ(x, z), for vector fields of p components at points x and z."""
 
     @abstractmethod
     def blocks(self, X: Array, Z: Array, p: int) -> Array:
-        """Return Γ for all pairs, shape (n, m, p, p), with p components."""
+        """Return Γ(x, z), a p x p matrix, for all pairs of points, shape (n, m, p, p)."""
 
     @abstractmethod
     def slopes(self, X: Array, Z: Array, p: int) -> Array:
-        """Return the derivatives ∂Γ_ij/∂x_k for all pairs, shape (n, m, p, p, D)."""
+        """Return the derivatives ∂Γ_ij/∂x_k by the D coordinates of x.
+
+        They have the shape (n, m, p, p, D), for all pairs of points.
+        """
 
 
 class _Derivatives(FieldKernel):
-    """Second derivatives of the Gaussian: Γ = e^(-r²/2)/sigma² [sign δδ'/sigma² + g(r²) I], which has D components."""
+    """Second derivatives of the Gaussian: Γ = e^(-r²/2)/sigma² [sign δδ'/sigma² + g(r²) I], which has D components.
+
+    The base class of two kernels; δ = x - z, and r = ‖δ‖/sigma.
+    """
 
     sigma: float
     sign: ClassVar[float]
@@ -65,10 +71,10 @@ class _Derivatives(FieldKernel):
 
     @abstractmethod
     def _g(self, r2: Array, D: int) -> Array:
-        """Return g(r²), the factor of the identity matrix."""
+        """Return g(r²), the factor of the identity matrix in the formula of the class."""
 
     def _inside(self, delta: Array, r2: Array, p: int) -> Array:
-        """Return the matrix in brackets for all pairs."""
+        """Return the matrix in brackets of the formula of the class for all pairs of points."""
         D = delta.shape[2]
         if p != D:
             raise ValueError(f"y must have a component for each of the {D} coordinates of X, got {p} components")
@@ -207,6 +213,9 @@ class Separable(FieldKernel):
 @spec.estimator
 class VectorFieldRidge(Parameters):
     """Ridge regression of a vector field: (Γ + alpha I) c = vec(Y), f(x) = Σ_i Γ(x, x_i) c_i (ROS11 §6.1).
+
+    Γ is the matrix-valued kernel, Y has the values of the field at the points x_i, c_i are coefficient vectors, and vec
+    stacks vectors.
 
     Parameters
     ----------
@@ -360,7 +369,10 @@ class VectorFieldRidge(Parameters):
         return np.asarray(rows.values)
 
     def _summed(self, X: Records, values: Callable[[Array, Array, int], Array], sums: str) -> Array:
-        """Return Σ_j values(x_i, x_j) c_j at each point, computed in blocks of points."""
+        """Return Σ_j values(x_i, x_j) c_j at each point x_i, in blocks of points.
+
+        The x_j are the training points, and c_j their coefficients.
+        """
         self._check_fitted()
         points = self._points(X, reset=False)
         C = self.dual_coef_ if self.dual_coef_.ndim == 2 else self.dual_coef_[:, None]
@@ -370,7 +382,7 @@ class VectorFieldRidge(Parameters):
 
 
 def _solved(kernel: FieldKernel, points: Array, Y: Array, alpha: float) -> Array:
-    """Solve the linear system for the coefficient vectors c, one per point."""
+    """Solve (Γ + alpha I) c = vec(Y) for the coefficient vectors c, one per training point."""
     # the rows of G are (point, component), as Y.ravel() has them
     G = kernel.blocks(points, points, Y.size // len(points)).transpose(0, 2, 1, 3).reshape(Y.size, Y.size)
     return positive_factor(G, alpha)(Y.ravel()).reshape(Y.shape)

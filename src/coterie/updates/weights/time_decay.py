@@ -62,7 +62,7 @@ class Forgetting(HypothesisWrapper):
 
     @property
     def forms(self) -> tuple[str, ...]:
-        """The supported relations: nested groups, task intercepts; if both half-lives are equal, any fixed relation."""
+        """The supported forms of relation: nested groups and task intercepts; all fixed ones for equal half-lives."""
         known = {"levels", "repelling levels", "intercepts"} | ({"columns"} if self.shared == self.own else set())
         return tuple(form for form in self.hypothesis.forms if form in known)
 
