@@ -28,7 +28,7 @@ _LABELS: Json = {
 
 
 class ExpressionError(ValueError):
-    r"""Error in an expression, with its position.
+    r"""Error in an expression for a model or part, with its position in the text.
 
     Attributes
     ----------
@@ -103,7 +103,7 @@ class Expression:
             raise ExpressionError(f"not a Python expression: {error or 'nested too deeply'}", self.text, 0) from None
 
     def value(self, task_type: TaskType | None = None) -> Estimator:
-        """Evaluate the expression; ``task_type`` is the type of tasks in relation files (None: inferred)."""
+        """Evaluate the expression. ``task_type`` is the type of tasks in relation files; for None it is inferred."""
         try:
             return self._value(self.tree, task_type)
         except RecursionError:
@@ -120,7 +120,7 @@ class Expression:
         return (call for call in calls if isinstance(call.func, ast.Attribute) and call.func.attr == "read")
 
     def error(self, message: str, node: ast.AST) -> ExpressionError:
-        """Return an error with the position of a syntax node."""
+        """Return an error with the position of a syntax node of the expression."""
         offset = getattr(node, "col_offset", 0)
         return ExpressionError(message, self.text, len(self.text.encode()[:offset].decode(errors="ignore")))
 
@@ -222,7 +222,7 @@ def class_names() -> list[str]:
 
 
 class LearnerExpression:
-    """The expression of a command's model, which is created when the type of task labels is known.
+    """The expression that creates a command's model, once the type of task labels is known.
 
     Parameters
     ----------
@@ -290,7 +290,7 @@ class LearnerExpression:
 
     @property
     def continued(self) -> str | None:
-        """The expression of the query strategy for a saved model; None if it is not one."""
+        """The expression of the query strategy for a saved model; None if this expression is not one."""
         call = self._expression.tree
         if not self.asks or not isinstance(call, ast.Call):
             return None
@@ -311,7 +311,7 @@ class LearnerExpression:
 
 
 def part_of(role: str, text: str, such: str) -> Any:
-    """Create a part from its expression; raise an error for objects of another kind.
+    """Create a part from its expression; raise an error unless it is an instance of one of the classes ``such``.
 
     Examples
     --------

@@ -31,7 +31,7 @@ KernelLike: TypeAlias = Kernel | str | Callable[[Any, Any], ArrayLike]
 
 
 class _Algebra:
-    """Operators of kernels: ``k1 + k2``, ``k1 * k2`` and ``2.0 * k``."""
+    """Base class of kernels, with the operators ``k1 + k2``, ``k1 * k2`` and ``2.0 * k``."""
 
     __array_ufunc__ = None  # numbers of NumPy's leave the product to the kernel
 
@@ -67,7 +67,7 @@ class LinearKernel(_Algebra):
         products(X, Z, out)
 
     def diagonal(self, X: Points) -> Values:
-        """Return k(x, x) of each record."""
+        """Return the kernel value k(x, x) of each record x with itself."""
         return np.asarray(X.squares, np.float64)
 
 
@@ -116,7 +116,7 @@ class Polynomial(_Algebra):
             np.power(out, int(self.degree), out=out)
 
     def diagonal(self, X: Points) -> Values:
-        """Return k(x, x) of each record."""
+        """Return the kernel value k(x, x) of each record x with itself."""
         return np.asarray((X.squares + self.coef0) ** int(self.degree))
 
 
@@ -156,7 +156,7 @@ class Gaussian(_Algebra):
         gaussians(out, X.squares, Z.squares, self.radial_scale)
 
     def diagonal(self, X: Points) -> Values:
-        """Return k(x, x) of each record."""
+        """Return the kernel value k(x, x) of each record x with itself."""
         return np.ones(len(X.squares))
 
 
@@ -371,7 +371,10 @@ class Exponential(_OfOne):
 
 
 def _require_computed(part: object, *names: str) -> None:
-    """Convert names or functions in these fields to kernels; raise ValueError for ``"precomputed"``."""
+    """Convert names or functions in the kernel fields of ``part`` to kernels.
+
+    Raise ValueError for ``"precomputed"``.
+    """
     for name in names:
         kernel = as_kernel(getattr(part, name))
         if isinstance(kernel, Precomputed):
@@ -452,7 +455,7 @@ class Pairwise(_Opaque):
 
 
 def _narrow(X: AnyRecords) -> Any:
-    """Return an array, or a copy of a sparse matrix with sorted 32-bit indices, as scikit-learn needs it."""
+    """Convert records to the form that scikit-learn reads: an array, or a sparse matrix with sorted 32-bit indices."""
     if not isinstance(X, np.ndarray):
         X = X.sorted_indices()
         X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
@@ -478,7 +481,10 @@ class Precomputed:
     trusted: ClassVar[bool] = False
 
     def values(self, X: Points, Z: Points, out: Values) -> None:
-        """Copy the kernel values of all pairs from the columns of Z's rounds to ``out``, shape (n, m)."""
+        """Copy the kernel values of all pairs from a precomputed matrix to ``out``, shape (n, m).
+
+        The columns are those of the training records Z.
+        """
         out[:] = as_matrix(X)[:, Z.rounds % X.features]
 
     def diagonal(self, X: Points) -> Values:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class _Request:
-    """Method ``set_METHOD_request`` of scikit-learn's metadata routing."""
+    """A method ``set_METHOD_request`` for scikit-learn's metadata routing."""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name, self._method = name, name.removeprefix("set_").removesuffix("_request")
@@ -41,7 +41,7 @@ class _Request:
 
 
 def _passable(model: Parameters, method: str) -> dict[str, bool | None]:
-    """Return the arguments of a method that metadata routing can pass (all but X and y)."""
+    """Return the names of the arguments of a method, except X and y, which metadata routing can pass."""
     function = getattr(model, method, None)
     arguments = () if function is None else inspect.signature(function).parameters.values()
     names = [
@@ -114,7 +114,7 @@ class Parameters:
         return self
 
     def _changed(self, params: Json, name: str, below: Json) -> Any:
-        """Return a copy of the parameter ``name``, a model or part, with the parameters ``below`` changed."""
+        """Return a copy of the model or part in the parameter ``name``, with its own parameters ``below`` changed."""
         model = self._nested(name, params.get(name))
         if spec.is_part(model):
             spec.check_parameters(type(model), below)
@@ -124,7 +124,7 @@ class Parameters:
         return model.__sklearn_clone__().set_params(**below)
 
     def _nested(self, name: str, value: Any) -> Any:
-        """Return the nested model or part of a parameter: the new value if set, else the current one."""
+        """Return the model or part in the parameter ``name``: the new ``value`` if it is set, else the current one."""
         return getattr(self, name) if value is None else value
 
     @property
@@ -179,7 +179,7 @@ class Parameters:
         return f"{type(self).__name__}({', '.join(f'{name}={spec.literal(values[name])}' for name in changed)})"
 
     def _take_over(self, fresh: Self) -> Self:
-        """Copy the fitted attributes of ``fresh``, a copy of this estimator that was trained."""
+        """Copy the fitted attributes of ``fresh``, a trained copy of this estimator."""
         for name in [name for name in self.__dict__ if name.endswith("_")]:
             del self.__dict__[name]
         for name, value in fresh.__dict__.items():
@@ -204,7 +204,7 @@ class Parameters:
         return copied.set_params(**(new_params or {}))
 
     def _asking_as(self, copied: Self) -> Self:
-        """Copy the metadata requests to another estimator, and return it."""
+        """Copy this estimator's metadata requests to another estimator, and return that."""
         if self._passed_on:
             copied._passed_on = self._passed_on
         return copied

@@ -176,7 +176,7 @@ def load(path: str | PathLike[str]) -> Estimator:
 
 
 class _Described(msgspec.Struct, rename={"name": "class"}):
-    """The class of a model and its parameters, as saved in a file."""
+    """The class and the parameters of a model, as saved in a file."""
 
     name: str
     parameters: JsonValue
@@ -191,7 +191,7 @@ def _check_types(kind: type, parameters: Json) -> None:
 
 
 def _is_like(value: object, hint: Any) -> bool:
-    """Return True if a value has the annotated type; parts and kernels are checked by the estimator."""
+    """Return True if a value has the annotated type ``hint``; parts and kernels are checked by the estimator."""
     origin = typing.get_origin(hint)
     if origin in (typing.Union, types.UnionType):
         return any(_is_like(value, option) for option in typing.get_args(hint))
@@ -209,7 +209,7 @@ _PLAIN: dict[Any, Any] = {str: str, int: (int, float), float: (int, float), bool
 
 @contextlib.contextmanager
 def _refusing(path: str | PathLike[str]) -> Iterator[None]:
-    """Context that converts errors about a file's contents to a ValueError of one sentence.
+    """Context that converts errors about the contents of a file to a ValueError with one sentence.
 
     Values on which learning or predicting depend are checked and raise ValueError. Other errors come from data of types
     that were never written.
@@ -260,7 +260,7 @@ def require_local(path: str | PathLike[str], what: str = "") -> None:
 
 
 def _thinned(arrays: Arrays) -> Arrays:
-    """Replace large, mostly zero arrays by their non-zero entries.
+    """Replace large arrays that are mostly zero by their non-zero entries, with their positions.
 
     ``name`` becomes ``name|at``, ``name|values`` and ``name|shape``. Zero is a bit pattern here, so that -0.0 stays.
     Other arrays are not copied.
@@ -281,17 +281,17 @@ def _thinned(arrays: Arrays) -> Arrays:
 
 
 def _bits(array: Array) -> Array:
-    """View a contiguous array as integers."""
+    """Return a contiguous array as integers with the same bits, without a copy."""
     return array.reshape(-1).view(f"u{array.itemsize}")
 
 
 def _bytes(array: Array) -> memoryview:
-    """View a contiguous array as bytes."""
+    """Return a contiguous array as bytes, without a copy."""
     return array.reshape(-1).view(np.uint8).data
 
 
 def _filled(tensors: Arrays) -> Arrays:
-    """Restore the arrays that :func:`_thinned` replaced by non-zero entries.
+    """Restore the arrays that :func:`_thinned` replaced.
 
     Raises
     ------
@@ -351,7 +351,7 @@ def _resolve_target(path: str | PathLike[str]) -> Path:
 
 @contextlib.contextmanager
 def replacing(path: str | PathLike[str], mode: int = 0o666) -> Iterator[IO[bytes]]:
-    """Context that opens a temporary file and renames it to ``path`` at the end, or deletes it on an error.
+    """Context that writes a temporary file and renames it to ``path`` at the end; on an error it is deleted.
 
     It has the permissions of the file that it replaces; a new one has ``mode``, under the umask.
     """
@@ -410,7 +410,7 @@ def require_writable(path: str | PathLike[str]) -> None:
 
 
 def remove_leftovers(path: str | PathLike[str]) -> None:
-    """Delete temporary files of `replacing` that killed processes left next to this path.
+    """Delete the temporary files next to this path that killed processes have left.
 
     A process holds a lock on its temporary file until it ends. Locked files stay, and if the system cannot lock
     files, all are kept. Files that cannot be removed are kept as well.
@@ -445,7 +445,7 @@ def _new_temporary(target: Path, mode: int) -> tuple[int, Path]:
 
 
 def _locked(handle: int, wait: bool) -> bool:
-    """Lock an open file; return False if the system cannot lock files.
+    """Lock an open file; return False if the system cannot lock files. ``wait`` is True to wait for another lock.
 
     Raises
     ------

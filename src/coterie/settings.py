@@ -99,7 +99,7 @@ class Setting:
         )
 
     def _computable(self, value: float) -> bool:
-        """Return True if the square of a number does not overflow, and an integer has at most 64 bits."""
+        """Return True for a number of which the square does not overflow; an integer must have at most 64 bits."""
         if self.kind == "whole":
             return -WHOLE <= value < WHOLE
         try:
@@ -132,7 +132,7 @@ class Setting:
 
 
 def either(words: Iterable[str]) -> str:
-    """Join alternatives with commas and "or".
+    """Join words with commas and "or".
 
     >>> either(["a", "b", "c"])
     'a, b or c'
@@ -190,7 +190,7 @@ def check_fields(self: object) -> None:
 
 
 def _checks(cls: type) -> list[tuple[str, str, bool, Setting]]:
-    """Return for each field with a range: its name, its name in errors, if it may be None, and its setting."""
+    """Return for each field with a range its name, its name in errors, True if it may be None, and its setting."""
     if cls not in _CHECKS:
         optional = {field.name: field.default is None for field in fields(cls)}
         _CHECKS[cls] = [

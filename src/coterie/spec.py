@@ -108,7 +108,7 @@ def _checked_first(more: Callable[[Any], None] | None) -> Callable[[Any], None]:
 
 
 def _require_name_of_its_own(cls: type) -> None:
-    """Raise an error for a user's part with the name of one of coterie's parts, because files use names."""
+    """Raise an error if a user's part has the name of one of coterie's parts, because files use these names."""
     if cls.__module__.startswith("coterie."):
         return
     name = cls.__name__
@@ -118,7 +118,7 @@ def _require_name_of_its_own(cls: type) -> None:
 
 @dataclass_transform(eq_default=False, field_specifiers=(field, learned))
 def with_constructor(cls: type[T]) -> type[T]:
-    """Add a constructor with the fields as parameters, which are not checked there.
+    """Add a constructor with the class's fields as parameters, the values of which it does not check.
 
     Parameters are checked when they are used, as in scikit-learn: by :func:`coterie.settings.check_fields`, including
     the values of ``Literal`` types.
@@ -144,7 +144,7 @@ def estimator(cls: type[T]) -> type[T]:
 
 
 def find_class(table: dict[str, type], name: str) -> type | None:
-    """Return the class with this name in a registry, importing public modules if needed; None if there is none."""
+    """Return the class with this name in a registry (``table``); None if there is none."""
     if name not in table:
         rooms = _rooms()
         named = [(room, name) for room in rooms if name in dir(room)]
@@ -156,7 +156,7 @@ def find_class(table: dict[str, type], name: str) -> type | None:
 
 
 def _rooms() -> list[ModuleType]:
-    """Return the package and its public modules."""
+    """Return the package ``coterie`` and its public modules."""
     import coterie
 
     inner = [name for name in dir(coterie) if find_spec(f"coterie.{name}") is not None]
@@ -210,7 +210,7 @@ def is_hashable(value: object) -> bool:
 
 
 def require_part(role: str, value: object, example: str) -> None:
-    """Raise TypeError, with an example, for an object that is not a part."""
+    """Raise TypeError if ``value`` is not a part; ``role`` and ``example`` are for the message."""
     if getattr(value, "__name__", None) in PARTS:
         require_instance(role, value)
     if type(value).__name__ not in PARTS:
@@ -223,7 +223,7 @@ def is_part(value: object) -> bool:
 
 
 def require_instance(role: str, value: object) -> None:
-    """Raise TypeError for a class in place of an instance; the message shows the expression to write."""
+    """Raise TypeError if ``value`` is a class, not an instance; the message shows how to write it."""
     if isinstance(value, type):
         raise TypeError(f"{role} is the class {value.__name__}; pass an instance: {value.__name__}(...)")
 
@@ -256,7 +256,7 @@ def to_json(value: object, deepest: int = DEEPEST) -> JsonValue:
 
 
 def _is_whole(value: object) -> TypeGuard[int]:
-    """Return True for an integer, except NumPy's durations."""
+    """Return True for an integer; a duration of NumPy is none."""
     return not isinstance(value, np.timedelta64) and isinstance(value, (int, np.integer))
 
 
@@ -336,7 +336,7 @@ def ends_with_null(label: object) -> bool:
 
 
 def _why_not_saved(label: Hashable) -> str | None:
-    """Return the reason why a file cannot restore a label; None if it can."""
+    """Return the reason why a label cannot be saved to a file and restored; None if it can."""
     if _is_plain_label(label):
         return None
     try:
@@ -499,7 +499,7 @@ def _hash(self: object) -> int:
 
 
 def _hashable(data: JsonValue) -> Any:
-    """Convert JSON data to nested tuples, so that equal data have equal hashes."""
+    """Convert lists in JSON data to nested tuples, which can be hashed."""
     if isinstance(data, dict):
         return tuple((key, _hashable(item)) for key, item in data.items())
     return tuple(map(_hashable, data)) if isinstance(data, list) else data

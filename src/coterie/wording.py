@@ -54,7 +54,7 @@ def points(rate: float, digits: int = 1) -> str:
 
 
 def listed(names: Sequence[Hashable], most: int = _NAMED) -> str:
-    """List the first names, and the number of the others.
+    """List the first ``most`` names, and count the others.
 
     >>> listed(["a", "b, c", "d"], most=2)
     "a, 'b, c' and 1 more"
@@ -65,7 +65,7 @@ def listed(names: Sequence[Hashable], most: int = _NAMED) -> str:
 
 
 def nearest(word: object, among: Iterable[object], most: int = 1, cutoff: float = 0.6) -> str:
-    """Return "; did you mean ...?" with a similar name, for the end of an error message; '' if none is similar.
+    """Return "; did you mean ...?" with the most similar of the words ``among``; '' if none is similar.
 
     >>> nearest("perceptorn", ["perceptron", "pa1"]), nearest("x", ["perceptron"])
     ("; did you mean 'perceptron'?", '')
@@ -85,7 +85,7 @@ def nearest_file(path: str) -> str:
 
 
 def counted(n: int, thing: str) -> str:
-    """Return a number with its noun in singular or plural.
+    """Return a number n with a noun, such as "1 task" or "2 tasks".
 
     >>> counted(1, "task"), counted(4037, "task")
     ('1 task', '4,037 tasks')
@@ -99,7 +99,7 @@ def none_for_nan(value: float) -> float | None:
 
 
 def spoken(learner: str) -> str:
-    """Return the name of a learner for use in a sentence.
+    """Return the name of a learner as it is written in sentences.
 
     >>> spoken("pooled"), spoken("share=0.25")
     ('one model for all tasks', 'share=0.25')
@@ -111,7 +111,7 @@ def spoken(learner: str) -> str:
 
 
 def digits_of(gain: float, low: float, high: float) -> int:
-    """Return the number of decimals (1 or 2) that shows a gain and its interval's nearer end as not zero.
+    """Return the number of decimals (1 or 2) with which a gain and its interval are not rounded to zero.
 
     It is 1 from a tenth of a percentage point on, else 2.
 

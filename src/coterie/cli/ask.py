@@ -152,7 +152,7 @@ def _add_query_strategy(model: Estimator, options: AskOptions) -> SelectiveSampl
 
 
 class _Selection(NamedTuple):
-    """The records to label: line or row numbers by file, in order.
+    """The records to label, as line or row numbers by file, in order.
 
     ``is_spent`` is True if a budget for all records is used up, so that records after the last one were not considered.
     """
@@ -173,7 +173,7 @@ class _Selection(NamedTuple):
 
 
 def _select_records(model: SelectiveSampling, reader: Reader) -> _Selection:
-    """Select the records of a reader to label; this advances the model's query rounds."""
+    """Return the records of a reader to label. Each record counts as a round of the model's queries."""
     import numpy as np
 
     from .predict import locate_error
@@ -196,7 +196,10 @@ def _select_records(model: SelectiveSampling, reader: Reader) -> _Selection:
 
 
 def _require_suffix(output: Path, formats: Mapping[str, str]) -> None:
-    """Raise an error for an unsuitable output format: text needs CSV or TSV, typed records need JSON Lines."""
+    """Raise an error if the records cannot be written in the format of ``output``.
+
+    Text needs CSV or TSV, typed records need JSON Lines.
+    """
     from coterie.data.readers import ROWS
 
     for kind in formats.values():
@@ -211,7 +214,7 @@ def _require_suffix(output: Path, formats: Mapping[str, str]) -> None:
 
 
 def _write_records(file: IO[str], wanted: _Selection, formats: Mapping[str, str], label: str, suffix: str) -> None:
-    """Write the original records with their line numbers and empty labels."""
+    """Write the original records with their line numbers and an empty label. ``wanted`` are their places in files."""
     rows = (row for path, places in wanted.places.items() for row in _read_rows(path, formats[path], places, label))
     if suffix == ".jsonl":
         file.writelines(json.dumps(row, ensure_ascii=False, default=str) + "\n" for row in rows)
@@ -226,7 +229,7 @@ def _write_records(file: IO[str], wanted: _Selection, formats: Mapping[str, str]
 
 
 def _read_rows(path: str, kind: str, places: Places, label: str) -> Iterator[Json]:
-    """Yield the rows at these line numbers; values keep their types, and JSON objects all their keys."""
+    """Yield the rows of a file at these line numbers. Values keep their types, and JSON objects all their keys."""
     import numpy as np
 
     from coterie.data.invalid_records import Faults

@@ -181,7 +181,7 @@ def _sharing_lines(sharing: Json, task: str | None) -> Iterator[str]:
 
 
 def _name_relation(model: Estimator) -> str:
-    """Return the relation of a model as text, without values stored for single tasks."""
+    """Return the relation of a model as text, without the values that it stores for single tasks."""
     from coterie.estimators.selective import base_model
 
     model = base_model(model)
@@ -193,7 +193,7 @@ def _name_relation(model: Estimator) -> str:
 
 
 def _name_part(relation: Any) -> str:
-    """Format a relation as its class name with the non-default parameters."""
+    """Return a part as text: its class name with the parameters that are not defaults."""
     from coterie.settings import is_number
     from coterie.tasks.relations import Primed
 

@@ -105,7 +105,7 @@ def print_line(line: str) -> None:
 
 
 class LossyStream:
-    """A text stream that ignores write errors, for example on a closed terminal or a full disk."""
+    """A text stream that ignores errors in writing, such as those of a closed terminal or a full disk."""
 
     def __init__(self, stream: IO[str]) -> None:
         self._stream = stream
@@ -126,7 +126,7 @@ class LossyStream:
 
 
 def option_name(field: str) -> str:
-    """Return the option of a parameter; other words unchanged.
+    """Return the command-line option of a parameter; return other words unchanged.
 
     >>> option_name("budget_size"), option_name("from_"), option_name("the demo")
     ('--budget-size', '--from', 'the demo')

@@ -53,7 +53,7 @@ def option(metavar: str | None, text: str, default: Any = None, *names: str, **s
 
 
 def spread_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Return a command with one parameter per option in place of its option sets.
+    """Return a command that has one parameter per option in place of its option sets.
 
     Examples
     --------
@@ -104,7 +104,7 @@ def _parameters(options: Any) -> list[inspect.Parameter]:
 
 
 def refuse_options(options: Mapping[str, object], reason: str) -> None:
-    """Raise UsageError with this reason if one of the options was given."""
+    """Raise UsageError, with this reason, if one of these options was passed."""
     for name, value in options.items():
         if value:
             raise UsageError(f"{option_name(name)} is not supported {reason}")

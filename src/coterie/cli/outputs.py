@@ -92,7 +92,7 @@ def open_output(path: Path) -> Iterator[IO[str]]:
 
 
 class OutputWriter:
-    """Context for writing output files; errors are collected and raised at the end, after the summary.
+    """Context for writing output files. Errors are raised at its end, after the summary was printed.
 
     Attributes
     ----------
@@ -147,7 +147,7 @@ class OutputWriter:
 
 
 def _rescue(model: Estimator, name: str) -> Path | None:
-    """Save a model in a new temporary folder; return the path, or None on an error."""
+    """Save a model that could not be saved to its path in a temporary folder; return the path, or None on an error."""
     import tempfile
 
     with suppress(Exception):

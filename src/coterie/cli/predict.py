@@ -204,7 +204,10 @@ def _check_options(model: Estimator, level: float | None, threshold: float | Non
 
 
 def locate_error(decide: Callable[[Block], object], block: Block, reader: Reader, error: ValueError) -> ValueError:
-    """Return an error that locates the first invalid record of a block."""
+    """Return an error about the first invalid record of a block, with its location.
+
+    ``decide`` predicts a block, and fails for such a record.
+    """
     for i in range(len(block)):
         try:
             decide(block.piece(i, i + 1))

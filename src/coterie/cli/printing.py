@@ -35,7 +35,7 @@ _KINDS = {"numeric": ("number", "numbers"), "categorical": ("category", "categor
 
 
 def print_result(command: str, *parts: Mapping[str, object]) -> None:
-    """Print the result of a command as one JSON object: the command, the version, and the parts."""
+    """Print the result of a command as one JSON object: the command, the version, and further parts."""
     from coterie import __version__
 
     result: dict[str, object] = {"command": command, "version": __version__}
@@ -97,7 +97,7 @@ def summary_lines(summary: Summary) -> Iterator[str]:
 
 
 def _task_table(verdict: Verdict, chosen: NDArray[np.int64], title: str, summary: Summary) -> Iterator[str]:
-    """Yield a table of the first of the ``chosen`` tasks."""
+    """Yield the lines of a table with the first of the tasks ``chosen``."""
     if not len(chosen):
         return
     heads = verdict.task_heads(summary.alone, summary.learner)[:-1]

@@ -77,7 +77,7 @@ class InterruptibleRun:
 
     @contextmanager
     def recording_save(self, records: int) -> Iterator[None]:
-        """Context that records a replaced model file, even if the save is interrupted right afterwards."""
+        """Context that notes that the model file has been replaced, even if it is interrupted right afterwards."""
         before = self._identify_file()
         try:
             yield
@@ -136,7 +136,7 @@ class InterruptibleRun:
         return text if unsaved else f"{text}; to continue{advice}: {self._command(learned)}"
 
     def _command(self, records: int) -> str:
-        """Return the command that learns the remaining records."""
+        """Return the command that learns the records after the first ``records``."""
         model = quote_path(self._model)
         words = ["coterie learn", *map(quote_path, self.files), "--from", model, "--output", model]
         for name, value in {"skip": records, **self.options}.items():

@@ -27,7 +27,7 @@ _SECONDS = 10.0
 
 @dataclass(frozen=True, kw_only=True)
 class ScalingOptions(OptionSet):
-    """Options for several workers; see `coterie.distributed`."""
+    """Options for learning with several workers; see `coterie.distributed`."""
 
     heading = "Several workers"
 

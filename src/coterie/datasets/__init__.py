@@ -80,7 +80,7 @@ def export(path: str | Path) -> None:
 
 
 class Encoded(NamedTuple):
-    """A column encoded as features: their names, and the feature index and value of each row."""
+    """A column encoded as one-hot features: their names, and the feature index and value of each row."""
 
     names: list[str]
     code: NDArray[np.int32]

@@ -52,7 +52,7 @@ COMMON_START, _FEW, _BLOCK = 10_000, 100, 1000
 
 @dataclass(frozen=True)
 class Progress:
-    """The progress of a run: the step (``"split"`` or ``"learn"``), the records processed, and their total if known."""
+    """The progress of a run: its step (``"split"`` or ``"learn"``), the records processed, and their total if known."""
 
     step: str
     records: int
@@ -99,7 +99,7 @@ class ShardedOutcome:
 
 
 class _Until(Stop):
-    """Stops the common start after a number of records, once two labels were seen."""
+    """Stops the common start after a number of records, but not before two labels were seen."""
 
     def __init__(self, wanted: int) -> None:
         super().__init__()
@@ -221,7 +221,7 @@ def learn(
 
 
 def _kind(paths: list[str], named: str | None) -> str:
-    """Return the format of the shards' files."""
+    """Return the file format in which records are written to shards: that of the input files, or Arrow."""
     kinds = {detect_format(path, named) for path in paths}
     if kinds <= set(TABLES):
         return "arrow"
@@ -264,7 +264,7 @@ def _require_same(before: RunSettings, now: RunSettings, folder: Path) -> None:
 
 
 def _versions(paths: Sequence[str]) -> list[tuple[str, Fingerprint]]:
-    """Return each path with the present size and time of its file."""
+    """Return each path with the size and time of its file, by which changes are detected."""
     return [(path, fingerprint(path)) for path in paths]
 
 
@@ -277,7 +277,7 @@ def _require_unchanged(
 
 
 def _common_start(paths: list[str], choice: LearnerExpression, alone: bool, records: int, reading: Json) -> ShardState:
-    """Learn the first records, from which all shards start."""
+    """Learn the first records with one model, from which all shards start."""
     reader = read(paths, **reading, block_rows=max(_FEW, min(records, _BLOCK)))
     until = _Until(wanted=records)
     outcome = learn_new(reader, {TOGETHER: choice}, alone=alone, on_round=until.see, stop=until)
@@ -303,7 +303,7 @@ def _learn_shards(run: Path, split: Split, every: str, address: str | None, repo
 
 
 def _finish(folder: Path, start: ShardState, split: Split) -> ShardedOutcome:
-    """Move the shards' models into the folder, write the manifest, and add up the shards' sums."""
+    """Move the models of the shards to the folder, write the manifest, and add up the sums of the shards."""
     run, sums, names, seconds = folder / RUN, start.sums, [], []
     first = start.label_baselines.total
     labels = LabelCounts(first.n, dict(first.sums))
@@ -323,7 +323,7 @@ def _finish(folder: Path, start: ShardState, split: Split) -> ShardedOutcome:
 
 
 def _remove_run(run: Path) -> None:
-    """Remove a finished run such that the same command can continue it if this process is killed meanwhile."""
+    """Remove the files of a finished run. If the process is killed meanwhile, the same command continues."""
     (run / SPLIT).unlink()  # it names the files of records
     for path in list(run.iterdir()):
         if path.name != SETTINGS:

@@ -34,7 +34,7 @@ ResultT = TypeVar("ResultT")
 
 
 class ShardFile(msgspec.Struct, frozen=True):
-    """A shard's model file, with its SHA-256 and the number of records after the common start."""
+    """The model file of a shard: its name, its SHA-256, and the number of records after the common start."""
 
     file: str
     digest: str
@@ -232,7 +232,7 @@ def forget(folder: str | PathLike[str], tasks: Iterable[str]) -> tuple[list[str]
 
 
 def require_place(folder: Path) -> None:
-    """Raise an error unless the folder is new, or has an unfinished run.
+    """Raise an error unless the folder is new, or has a run that was not finished.
 
     Raises
     ------

@@ -43,7 +43,7 @@ def learn_on_ray(
     address: str | None,
     on_progress: Callable[[dict[int, int]], None],
 ) -> None:
-    """Learn all shards of a run, each in a Ray actor.
+    """Learn all shards of a run, each in a Ray actor; shards are saved at the interval ``every``.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ def _wait(ray: ModuleType, actors: list[Any], on_progress: Callable[[dict[int, i
 
 @contextlib.contextmanager
 def _connected(ray: ModuleType, shards: int, address: str | None) -> Iterator[None]:
-    """Connect to a Ray cluster, or start Ray on this machine with a private token."""
+    """Connect to the Ray cluster at ``address``, or start Ray on this machine with a private token."""
     if ray.is_initialized():  # the caller's
         yield
         return

@@ -19,7 +19,7 @@ RULE = "feature_hash(text of the task, 30) modulo the number of shards"
 
 
 def shard_of(task: Hashable, shards: int) -> int:
-    """Return the shard (number) of a task.
+    """Return the number of the shard to which a task belongs, out of ``shards`` shards.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ class ShardNumbers(dict["Hashable", int]):
 
 
 def _text(label: object) -> str:
-    """Convert a task label to text; equal labels give equal texts."""
+    """Convert a task label to text for hashing; equal labels give equal texts."""
     match label:
         case bool() | np.bool_() | int() | np.integer():
             return str(int(label))

@@ -41,7 +41,7 @@ class RunSettings(msgspec.Struct, frozen=True):
 
 
 class Split(msgspec.Struct, frozen=True):
-    """The files of each shard, with their numbers of records.
+    """The result of splitting: the files of each shard with their numbers of records.
 
     It is written after all these files are on the disk.
 

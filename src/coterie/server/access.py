@@ -62,7 +62,7 @@ def is_known(host: str | None, names: Collection[str]) -> bool:
 
 
 def is_same(origin: str, host: str | None) -> bool:
-    """Return True for an ``Origin`` header of a page loaded from this ``Host``.
+    """Return True if the page named in an ``Origin`` header was loaded from this ``Host``.
 
     >>> is_same("http://localhost:8000", "localhost:8000"), is_same("null", "localhost"), is_same("http://[::1", "[::1")
     (True, False, False)
@@ -74,7 +74,7 @@ def is_same(origin: str, host: str | None) -> bool:
 
 
 def most_connections() -> int:
-    """Return the maximum number of connections, below the limit on open files."""
+    """Return the maximum number of connections, which is below the system's limit on open files."""
     try:
         import resource
 
@@ -216,7 +216,7 @@ _TOO_LONG = f"the head of the request is longer than {HEAD_BYTES} bytes"
 
 
 def require_same_site(headers: Headers, names: Collection[str]) -> None:
-    """Reject a request (in a service without a token) with an unknown ``Host``, or from a page of another site."""
+    """Reject a request with an unknown ``Host``, or from a page of another site, if a service has no token."""
     host = headers.get("host")
     if not is_known(host, names):
         name = "no Host" if host is None else f"the Host {host[:100]!r}"

@@ -67,14 +67,14 @@ _FORMS: dict[Decode, str] = {
 
 
 class Replies:
-    """Transfers results from the writer thread to futures in the event loop, which wakes up once per frame."""
+    """Transfers results from the writer thread to the event loop. The loop is woken up once for each journal frame."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop | None) -> None:
         self.loop = loop
         self._ready: deque[tuple[asyncio.Future[Any], object]] = deque()
 
     def send(self, waiter: asyncio.Future[Any], outcome: object) -> None:
-        """Set the result of a future in the event loop."""
+        """Set the result ``outcome`` of the future ``waiter`` in the event loop."""
         self._ready.append((waiter, outcome))
         if len(self._ready) == 1 and self.loop is not None:
             with suppress(RuntimeError):  # the loop has ended, and nobody waits
@@ -202,7 +202,7 @@ class App:
                 raise HTTPException(401, "the token is missing or wrong; send Authorization: Bearer TOKEN")
 
     async def refuse(self, request: Request, error: Any) -> Response:
-        """Return the response of a rejected request, and count it."""
+        """Count a rejected request, and return the response to it."""
         path, message = request.url.path, error.detail
         if message == HTTPStatus(error.status_code).phrase:  # there is no such path or method
             message = f"{request.method} {path}: {message}"
@@ -273,7 +273,7 @@ class App:
         return json_response(await self._learn(request, "reward", "rewarded", events.decode_rewards))
 
     async def _learn(self, request: Request, verb: str, kind: Kind, decode: Decode) -> Any:
-        """Submit the records of a request; return the response once they are on disk.
+        """Submit the records of a request as an event of this kind; return the response once they are on disk.
 
         ``verb`` names the request in metrics, ``kind`` the event in the journal.
         """
@@ -286,7 +286,7 @@ class App:
         return outcome
 
     async def _submit(self, kind: Kind, records: list[Record]) -> Any:
-        """Return the result of an event once it is on disk."""
+        """Submit records as an event of this kind; return its result once it is on disk."""
         loop = asyncio.get_running_loop()
         if self._replies.loop is not loop:
             self._replies = Replies(loop)
@@ -299,7 +299,7 @@ class App:
         return await waiter
 
     async def _at_once(self, is_small: bool, work: Callable[[], T]) -> T:
-        """Call a function: in the event loop if it is quick and the model is not locked, else in a thread."""
+        """Call ``work``: in the event loop if it is quick and the model is not locked, else in a thread."""
         lock = self.service.engine.model_lock
         if is_small and lock.acquire(blocking=False):
             try:
@@ -309,7 +309,7 @@ class App:
         return await asyncio.to_thread(work)
 
     def _note_unknown(self, records: list[Record]) -> None:
-        """Count the features that no learned record had, and store the latest names."""
+        """Count the features of records that no learned record had, and store their names."""
         for record in records:
             for name in self.service.engine.features.unknown(record.x or {}):
                 self.metrics.unknown_features.inc()
@@ -367,7 +367,7 @@ class App:
         raise HTTPException(404, f"task {task!r} is unknown{hint}")
 
     async def forget(self, request: Request) -> Response:
-        """Handle the deletion of a task."""
+        """Handle DELETE /tasks/TASK: forget a task."""
         task = await asyncio.to_thread(self._find_task, request)
         outcome = await self._submit("forgotten", [Record(task=task)])
         gone = f"until a snapshot at this offset or later, which is begun within {PURGE:.0f} seconds"
@@ -384,7 +384,7 @@ class App:
             raise HTTPException(422, in_one_line(error)) from None
 
     def _verdict(self, against: str | None) -> Json:
-        """Return the verdict; it is cached for some time if it is slow to compute."""
+        """Return the verdict against a baseline. If it is slow to compute, it is cached for some time."""
         until, report = self._verdicts.get(against, (0.0, {}))
         began, engine = time.monotonic(), self.service.engine
         if began < until:
@@ -456,7 +456,7 @@ class App:
     # -- the process
 
     async def prometheus(self, request: Request) -> Response:
-        """Return the metrics for Prometheus."""
+        """Handle /metrics: return the metrics for Prometheus."""
         text = await asyncio.to_thread(generate_latest, self.metrics.registry)
         return Response(text, media_type="text/plain; version=0.0.4")
 
@@ -495,7 +495,7 @@ def _asset(request: Request, name: str, kind: str, headers: dict[str, str]) -> R
 
 
 def _read_whole(request: Request, name: str, default: int) -> int:
-    """Parse an integer in the query string."""
+    """Parse an integer in the query string of a request, by name."""
     text = request.query_params.get(name)
     if text is None:
         return default
@@ -505,7 +505,7 @@ def _read_whole(request: Request, name: str, default: int) -> int:
 
 
 class TaskConvertor(PathConvertor):
-    """The rest of a path; without line breaks, ``ann`` and a line break would be the task ``ann``."""
+    """Path parameter that is the rest of a path without line breaks, because a task name has none."""
 
     regex = r"[\s\S]*"
 

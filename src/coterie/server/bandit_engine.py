@@ -56,7 +56,7 @@ class OpenChoice(WaitingRecord, array_like=True):
 
     @property
     def content(self) -> bytes:
-        """Return a digest of the task, features and actions, equal for equal choices."""
+        """Return a digest of the task, features and actions, by which a repeated request is recognised."""
         return hashlib.blake2b(_encode_content([self.task, self.x, self.actions]), digest_size=16).digest()
 
     @property
@@ -66,7 +66,7 @@ class OpenChoice(WaitingRecord, array_like=True):
 
 
 class Settled(msgspec.Struct, array_like=True):
-    """A rewarded choice, kept to answer repeated requests."""
+    """A choice that has its reward. It is kept to answer repeated requests."""
 
     task: Scalar | None
     content: bytes
@@ -76,7 +76,7 @@ class Settled(msgspec.Struct, array_like=True):
 
     @property
     def probabilities(self) -> list[float]:
-        """The probability of each action."""
+        """The probability that each action had."""
         probabilities: list[float] = np.frombuffer(self.packed, PACKED).tolist()
         return probabilities
 
@@ -106,7 +106,7 @@ class ChoiceCounts(msgspec.Struct):
 
 
 class SavedBandit(SavedEngine, array_like=True):
-    """The state of a bandit engine that is saved in addition to the model."""
+    """The state of a bandit service that is saved in addition to its model."""
 
     waiting: dict[str, OpenChoice]  # type: ignore[assignment]
     learned: dict[str, Settled]  # type: ignore[assignment]
@@ -227,7 +227,7 @@ class BanditEngine(Engine):
         return super()._apply(events)
 
     def _add_choices(self, event: Event) -> Choices:
-        """Store new choices until their rewards arrive; for a known id return the earlier choice."""
+        """Store new choices until their rewards arrive. A request with a known id gets the earlier choice."""
         new: dict[str, OpenChoice] = {}
         choices, explored = [], 0
         for k, record in enumerate(event.records):
@@ -259,14 +259,14 @@ class BanditEngine(Engine):
         return Choices(choices)
 
     def _predict_members(self, choice: OpenChoice) -> SavedPredictions | None:
-        """Return the members' predictions for a choice; an invalid choice raises an error when its reward arrives."""
+        """Return the ensemble members' predictions for a choice; None for an invalid one, which fails at its reward."""
         with self.model_lock, suppress(ValueError, TypeError):
             predictions = self.model.predict_members(choice.x, choice.action(self.model), choice.task)
             return None if predictions is None else SavedPredictions.from_predictions(predictions)
         return None
 
     def _add_rewards(self, event: Event) -> Rewarded:
-        """Learn the rewards of open choices; a repeated reward must equal the earlier one."""
+        """Learn the rewards of stored choices. A repeated reward must equal the earlier one."""
         due: dict[str, _Due] = {}
         for k, record in enumerate(event.records):
             assert isinstance(record, JournalRecord) and record.id is not None and record.reward is not None  # noqa: PT018, S101
@@ -285,7 +285,7 @@ class BanditEngine(Engine):
         return Rewarded(len(event.records))
 
     def _reward(self, due: Sequence[_Due], at: float) -> None:
-        """Learn several rewards, or none if one is invalid."""
+        """Learn several rewards, or none if one is invalid; ``at`` is the time of the event."""
         if not due:
             return
         waiting, rewards = [one.choice for one in due], [one.reward for one in due]
@@ -386,7 +386,7 @@ def offered_actions(actions: Sequence[Action] | None, bandit: Bandit) -> Sequenc
 
 
 def _describe_refusal(text: str, due: Sequence[_Due]) -> str:
-    """Return a message that names the invalid reward by its number in the request."""
+    """Return a message about an invalid reward with its number in the request."""
     match = re.search(r"(?:record (\d+) \(from 0\): )|(?: of row (\d+) \(from 0\))", text)
     number = 0 if match is None else int(match[1] or match[2])
     return f"records[{due[number].place}]: {text if match is None else text[: match.start()] + text[match.end() :]}"

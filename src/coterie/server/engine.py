@@ -45,7 +45,7 @@ Metrics = dict[str, tuple[str, str, float | Mapping[str, float]]]
 
 
 class WaitingRecord(msgspec.Struct, array_like=True):
-    """A predicted record without a label: task, features, time, encoded row and predictions."""
+    """A predicted record that waits for its label: task, features, time, encoded row and predictions."""
 
     task: Scalar | None
     x: Json
@@ -54,7 +54,7 @@ class WaitingRecord(msgspec.Struct, array_like=True):
 
 
 class WaitingRecords(UserDict[str, Any]):
-    """Predicted records without labels by id, oldest first, with their number per task."""
+    """The predicted records that wait for their labels, by id, oldest first, with their number per task."""
 
     def __init__(self, records: Iterable[tuple[str, WaitingRecord]] = ()) -> None:
         self._counts: Counter[Hashable] = Counter()
@@ -90,7 +90,7 @@ class SavedEngine(msgspec.Struct, array_like=True):
 
 
 class _Update(msgspec.Struct):
-    """The changes made by some events: records to learn, new and learned ids, tasks to forget.
+    """The changes made by some events: records to learn, ids, and tasks to forget.
 
     ``places`` are the numbers of the records to learn in their requests.
     """
@@ -239,7 +239,7 @@ class Engine(Parameters):
             return [outcome for event in events for outcome in self._apply_or_refuse([event])]
 
     def _describe(self, error: Exception, event: Event) -> str:
-        """Return the message of an error, with the numbers of the invalid records in the request."""
+        """Return the message of an error in an event, with the numbers of the invalid records in the request."""
         if event.kind == "forgotten":
             return in_one_line(error)
         update = _Update()
@@ -289,7 +289,7 @@ class Engine(Parameters):
         return update.outcomes
 
     def _remember(self, learned: Json) -> None:
-        """Store learned ids; the oldest are dropped beyond the limit."""
+        """Store the ids of learned records; the oldest ids are dropped beyond the limit."""
         self.learned |= learned
         for name in list(islice(self.learned, max(len(self.learned) - self.remember, 0))):
             del self.learned[name]
@@ -303,7 +303,7 @@ class Engine(Parameters):
         """Remove data of the forgotten tasks' learned records; ids without data remain."""
 
     def _update_waiting(self, update: _Update, is_first: bool) -> None:
-        """Update the records without labels; ``is_first`` is True if no label was learned before."""
+        """Apply an update to the records that wait for labels; ``is_first`` is True if no label was learned before."""
         for name, record in update.waiting.items():
             self.waiting.pop(name, None)
             if record is not None:
@@ -327,7 +327,7 @@ class Engine(Parameters):
         self._stream.check_waiting([record.row for record in self.waiting.values()])
 
     def _predict_waiting(self, records: Sequence[WaitingRecord]) -> None:
-        """Predict records; an invalid record is rejected when its label arrives."""
+        """Predict records that will wait for labels. An invalid record is rejected only when its label arrives."""
         try:
             with self.model_lock:
                 rows = self._stream.predict_waiting([record.x for record in records], _tasks_of(records))
@@ -339,7 +339,7 @@ class Engine(Parameters):
             record.row = row
 
     def _read_waiting(self) -> None:
-        """Encode the records that were predicted before the first label, and update scales with them."""
+        """Encode the records that were predicted before the first label, and update the scales with them."""
         for record in self.waiting.values():
             with self.model_lock, suppress(ValueError, TypeError):  # it is refused when its label comes
                 learning = record.row.asked is not False
@@ -375,7 +375,7 @@ class Engine(Parameters):
         return stream.learn(block).margin
 
     def _read(self, number: int, record: LabelledRecord) -> WaitingRow:
-        """Encode a record that is learned with already encoded ones; an error names its number."""
+        """Encode a record with the number ``number`` of its request; errors name this number."""
         x, _, task = record
         try:
             row: WaitingRow = self._stream.predict_waiting([x], None if task is None else [task])[0]
@@ -385,7 +385,7 @@ class Engine(Parameters):
         return row
 
     def _add_event(self, event: Event, update: _Update) -> None:
-        """Add the changes of an event to an update."""
+        """Add the changes that an event makes to an update."""
         outcome = Observed(0, 0, [])
         update.outcomes.append(outcome)
         if event.kind == "forgotten":
@@ -397,7 +397,7 @@ class Engine(Parameters):
                 self._add_record(event, place, record, update, outcome)
 
     def _add_record(self, event: Event, place: int, record: Record, update: _Update, outcome: Observed) -> None:
-        """Add a predicted or observed record to an update."""
+        """Add a predicted or observed record, at index ``place`` of its event, to an update."""
         name, new = record.id, None
         if record.x is not None:
             new = WaitingRecord(record.task, record.x, event.at, WaitingRow())
@@ -418,7 +418,7 @@ class Engine(Parameters):
                 update.learned[name] = None
 
     def _add_forgotten(self, tasks: set[Hashable], update: _Update) -> None:
-        """Add tasks to forget to an update; raise UnknownError for a task that is unknown and has no open records."""
+        """Add tasks to forget to an update; raise UnknownError for a task without any record."""
         waiting = {name: named_task(record.task) for name, record in self.waiting.items()}
         update.waiting |= {name: None for name, task in waiting.items() if task in tasks}
         for task in tasks.difference(waiting.values()):
@@ -427,7 +427,7 @@ class Engine(Parameters):
         update.forgotten += list(tasks)
 
     def _reset(self, at: float) -> None:
-        """Reset the clock; records with later times start to wait again."""
+        """Reset the clock to ``at``; records with later times start to wait from then."""
         self.at, self.observed_at, self.began_at = at, min(self.observed_at, at), min(self.began_at, at)
         for record in self.waiting.values():
             record.at = min(record.at, at)
@@ -435,7 +435,7 @@ class Engine(Parameters):
             self.live.reset(at)
 
     def overdue(self, at: float) -> int:
-        """Return the number of records without labels that have expired at a time."""
+        """Return the number of records that have waited too long for their labels at the time ``at``."""
         with self.lock:
             return sum(record.at <= at - self.expire for record in self.waiting.values())
 

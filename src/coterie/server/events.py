@@ -32,7 +32,7 @@ class Record(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class JournalRecord(Record):
-    """A record as stored in the journal.
+    """A record as it is stored in the journal.
 
     For a choice it has the offered actions (None: those of the bandit), the index of the chosen action, the probability
     of each action, and whether another action had a better score; for a reward it has only the id.
@@ -74,7 +74,7 @@ Kind = Literal["predicted", "observed", "forgotten", "reset", "chosen", "rewarde
 
 
 class Event(msgspec.Struct, array_like=True):
-    """An event of the journal, of the kind predicted, observed, forgotten, reset, chosen or rewarded.
+    """An event of the journal; its ``kind`` is predicted, observed, forgotten, reset, chosen or rewarded.
 
     In a bandit service actions were ``chosen``, or choices ``rewarded``. ``at`` is the time in seconds since 1970,
     never before the previous event, except for a reset after a start with a wrong clock.
@@ -192,7 +192,7 @@ def encode_records(event: Event) -> msgspec.Raw:
 
 
 def _find_error(kind: str, record: Record) -> str | None:
-    """Return the first error in a record, starting with the field's name; None if it is valid."""
+    """Return the first error in a record of an event of this kind, with the field's name; None if it is valid."""
     if isinstance(record, JournalRecord):
         return ".id is missing" if record.id is None else None
     if kind == "predicted":

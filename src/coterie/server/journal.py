@@ -62,7 +62,10 @@ def pack_frame(offset: int, payload: bytes) -> bytes:
 
 
 def _measure_frame(data: memoryview, at: int, offset: int) -> int:
-    """Return the length of the frame at a position, or 0 if it is incomplete or has another offset."""
+    """Return the length of the frame at index ``at`` of ``data``.
+
+    0 if it is incomplete or not the frame of this offset.
+    """
     if len(data) - at < HEAD.size:
         return 0
     length, checksum, own_offset = HEAD.unpack_from(data, at)
@@ -130,7 +133,10 @@ class Journal:
         self._handle = self._flushed = -1
 
     def _has_mark(self) -> bool:
-        """Return True if the newest file has its magic bytes; they are missing if power failed when it was created."""
+        """Return True if the newest file starts with the magic bytes.
+
+        They are missing after a power failure at its creation.
+        """
         return self._newest.exists() and self._newest.stat().st_size >= len(MARK)
 
     def begin(self) -> Self:
@@ -149,7 +155,7 @@ class Journal:
         return self
 
     def _create(self, path: Path) -> int:
-        """Create a file, and flush its directory entry to disk."""
+        """Create a journal file, and flush its directory entry to disk."""
         with _name_errors(path):
             handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, PRIVATE)
             _write(handle, MARK)
@@ -282,7 +288,7 @@ def cut_at_damage(folder: Path, start: int) -> int:
 
 
 def _readable(folder: Path, firsts: list[int], start: int) -> Iterator[JournalFrame]:
-    """Yield the frames from an offset on, up to the first missing or damaged one."""
+    """Yield the frames of a journal from the offset ``start`` on, up to the first missing or damaged one."""
     with suppress(ValueError, FileNotFoundError):
         if firsts and firsts[0] <= start:
             yield from _read(folder, firsts, start)
@@ -312,7 +318,7 @@ def _path(folder: Path, first: int) -> Path:
 
 
 def firsts_in(folder: Path) -> list[int]:
-    """Return the start offsets of the journal files in a folder."""
+    """Return the offsets of the first frames of the journal files in a folder."""
     names = (path.name for path in folder.glob(f"{PREFIX}*"))
     return sorted(int(name.removeprefix(PREFIX)) for name in names if _OURS.fullmatch(name))
 
@@ -355,7 +361,7 @@ def _write(handle: int, data: bytes) -> None:
 
 
 def _has_frame_behind(data: memoryview, at: int, offset: int) -> bool:
-    """Return True if a complete frame follows an unreadable one."""
+    """Return True if a complete frame follows an unreadable one in ``data``."""
     last = len(data) - HEAD.size  # the last offset of a complete head
     for start in range(at + 1, last + 1, SEARCHED):
         for first in range(start, min(start + 8, last + 1)):  # heads that begin 8 bytes apart are compared at once

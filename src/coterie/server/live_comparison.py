@@ -64,7 +64,7 @@ class Limits(NamedTuple):
 
 
 class LiveComparison:
-    """Running sums of the errors of a model and its baselines.
+    """Running comparison of a service's model with baselines, as sums of their errors.
 
     Parameters
     ----------
@@ -101,14 +101,14 @@ class LiveComparison:
     # -- learning
 
     def add(self, records: Sequence[LabelledRecord], predictions: Array, at: float) -> None:
-        """Add learned records with the model's predictions (rows of `coterie.evaluation.tracing`)."""
+        """Add learned records, with the model's predictions as stored rows (see `coterie.evaluation.tracing`)."""
         self._waiting += records
         self._rows.append(predictions)
         if len(self._waiting) >= AT_ONCE or at >= self._caught_up + SECONDS:
             self.catch_up(at)
 
     def catch_up(self, at: float) -> None:
-        """Let the baselines learn pending records, and add these to all sums."""
+        """Let the baselines learn the pending records, and add these to all sums; ``at`` is the time."""
         self._caught_up = at
         if not self._waiting:
             return
@@ -160,7 +160,7 @@ class LiveComparison:
             self._step *= 2
 
     def _begin(self, xs: Sequence[Json]) -> None:
-        """Create the baselines; they encode records as the model does if it was trained from files."""
+        """Create the baselines. They encode records as the model does if that was trained from files."""
         self.references = self._model.__baselines__(xs)
         self.head_start = self._model.state_.rounds - len(xs)
         encoder = self._stream.encoder
@@ -169,13 +169,13 @@ class LiveComparison:
                 stream_model_of(model).encoder = encoder.copy()
 
     def _share_reading(self) -> None:
-        """Find the baselines with equal input encoders, so that records are encoded only once."""
+        """Find the baselines that encode records equally, so that each record is encoded only once for them."""
         streams: dict[str, StreamModel] = {name: stream_model_of(model) for name, model in self.references.items()}
         for name, stream in streams.items():
             self._readers[name] = next((other for other in self._readers if share_form(stream, streams[other])), name)
 
     def _drop(self, name: str) -> None:
-        """Remove a baseline from the comparison."""
+        """Remove the baseline ``name`` from the comparison."""
         column = [*self.errors, name].index(name) + 1
         for point in self._curve:
             del point[column]
@@ -295,7 +295,7 @@ class LiveComparison:
         return {"error": f"The {words.error} of the last {len(self._recent):,} records is {now}, of all {ever}."}
 
     def copy(self) -> Self:
-        """Return a copy for reading in another thread, in O(K); it shares the models."""
+        """Return a copy for reading in another thread, in O(K) for K tasks; it shares the models."""
         result = copy.copy(self)
         result._curve = list(self._curve)
         result.sums, result._recent = self.sums.copy(), self._recent.copy()
@@ -349,7 +349,7 @@ class LiveComparison:
 
 
 def share_form(model: StreamModel, other: StreamModel) -> bool:
-    """Let a model use the input encoder of another model if both encoders are equal; return True on success.
+    """Let a model use the input encoder of ``other`` if their encoders are equal; return True if it does.
 
     One encoder then encodes each block for both models. Because each model's lock does not protect the other one, only
     one thread at a time may use them.

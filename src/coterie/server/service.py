@@ -84,7 +84,7 @@ class SnapshotCost(NamedTuple):
 
 
 class Service:
-    """A model with a folder: it predicts, learns from labels, and continues after a crash without loss.
+    """A model in a folder: it predicts, learns from labels, and continues after a crash without loss.
 
     Parameters
     ----------
@@ -495,7 +495,7 @@ class Service:
 
     @property
     def _must_purge(self) -> bool:
-        """True if the next snapshot must replace all files, because they contain records of forgotten tasks."""
+        """True if the next snapshot must replace all files, because these contain records of forgotten tasks."""
         return self.engine.forgotten > self._purged
 
     def _is_due(self) -> bool:
