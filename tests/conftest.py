@@ -7,6 +7,7 @@ import signal
 import time
 from collections import Counter
 from hashlib import blake2b
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,9 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 settings.register_profile("repeatable", derandomize=True, deadline=None, database=None, max_examples=30)
 settings.register_profile("search", deadline=None, max_examples=1000)
 settings.load_profile("repeatable")
+
+# Tests of the service are left out where what it needs is not installed.
+collect_ignore_glob = [] if find_spec("starlette") and find_spec("uvicorn") else ["test_serve*.py"]
 
 
 @pytest.fixture

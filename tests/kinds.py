@@ -1,7 +1,5 @@
 """Models of every kind, small and quickly learned, for tests of what holds for all: files, copies, forgetting."""
 
-from __future__ import annotations
-
 import contextlib
 import copy
 import datetime

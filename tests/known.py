@@ -5,8 +5,6 @@ rare where ``base`` is low, numbers are as noisy as each task is, and ``odd`` is
 way round.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any
 

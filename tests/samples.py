@@ -1,7 +1,5 @@
 """Made-up comparisons whose truth is known, for tests that need traces but no learner."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any
 

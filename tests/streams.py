@@ -1,7 +1,5 @@
 """Random streams of many tasks, and the relations that are tested on them with their matrices written out."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import product
 from typing import Any

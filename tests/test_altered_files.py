@@ -8,8 +8,6 @@ one of: ``accepted``; ``refused`` when loaded, or ``stopped`` later, by a ValueE
 With ``NUMBA_BOUNDSCHECK=1`` and a ``NUMBA_CACHE_DIR`` of its own it finds what is read outside of arrays, too.
 """
 
-from __future__ import annotations
-
 import contextlib
 import random
 import re

@@ -1,7 +1,5 @@
 """Parts say what there is to say of them once: their ranges, and their words and options on the command line."""
 
-from __future__ import annotations
-
 import math
 import re
 

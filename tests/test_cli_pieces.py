@@ -1,7 +1,5 @@
 """The library behind the commands: running totals, files of tasks, choices, the job, summaries, and what shows progress."""
 
-from __future__ import annotations
-
 import itertools
 import os
 import subprocess

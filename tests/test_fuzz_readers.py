@@ -5,8 +5,6 @@ Every byte of small Parquet and Arrow files is altered as well, and the files ar
 library may end.
 """
 
-from __future__ import annotations
-
 import contextlib
 import gc
 import gzip

@@ -1,7 +1,5 @@
 """Compiled code: memory is asked for where it pays, what it was given is let go of, and code of before is passed over."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

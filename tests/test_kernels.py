@@ -1,7 +1,5 @@
 """Kernels against their formulas, dense and sparse; what they refuse; what a model makes of one that is none."""
 
-from __future__ import annotations
-
 import copy
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Columns whose logarithms are taken: the same bits in every form, kept in the model, refused where there is none."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 from typing import Any

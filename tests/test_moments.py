@@ -1,7 +1,5 @@
 """Running moments that hold their extremes out: the definition, the same bits however they are reached, one wild value."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.typing import NDArray

@@ -1,7 +1,5 @@
 """Streams with values that are wrong by far: what is learned of the others stays, to the same bits however it comes."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import NamedTuple
 

@@ -3,8 +3,6 @@
 Nobody waits for the disk, and whatever fails leaves a whole file.
 """
 
-from __future__ import annotations
-
 import copy
 import errno
 import json

@@ -1,7 +1,5 @@
 """Perceptrons of any potential against their definition, against the p-norm Perceptron, and at their edges."""
 
-from __future__ import annotations
-
 import math
 from itertools import product
 from typing import Any

@@ -1,7 +1,5 @@
 """What says the same thing in several files: the version, the Pythons, and the commands that check them."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from pathlib import Path

@@ -17,18 +17,10 @@ from unittest.mock import Mock
 
 import numpy as np
 import pytest
+from starlette.testclient import TestClient as AnyClient
 
 import coterie as ct
 import terminal
-from faults import failing_once, full_disk
-from slow import slow
-from states import digest
-
-pytest.importorskip("starlette")
-pytest.importorskip("uvicorn")
-
-from starlette.testclient import TestClient as AnyClient
-
 from coterie.evaluation.stream_model import stream_model_of
 from coterie.persistence import VERSION
 from coterie.server.app import make_app
@@ -47,6 +39,9 @@ from coterie.server.journal import HEAD, MARK, DamageError, Journal, write_flush
 from coterie.server.live_comparison import Limits, LiveComparison
 from coterie.server.service import Service
 from coterie.server.service_errors import ClosedError, RefusedError, UnknownError
+from faults import failing_once, full_disk
+from slow import slow
+from states import digest
 
 
 class TestClient(AnyClient):

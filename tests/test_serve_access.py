@@ -10,9 +10,6 @@ import time
 
 import pytest
 
-pytest.importorskip("starlette")
-pytest.importorskip("uvicorn")
-
 from coterie.server.app import make_app
 from coterie.server.service import Service
 from faults import full_disk

@@ -13,9 +13,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("starlette")
-pytest.importorskip("uvicorn")
-
 from coterie.persistence import hold_folder
 from coterie.server.access import HEAD_BYTES, PIPELINED
 from coterie.server.app import make_app

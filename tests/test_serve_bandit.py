@@ -11,9 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-pytest.importorskip("starlette")
-pytest.importorskip("uvicorn")
-
 import coterie as ct
 from coterie.server.app import make_app
 from coterie.server.bandit_engine import BanditEngine

@@ -6,8 +6,6 @@ import shutil
 import numpy as np
 import pytest
 
-pytest.importorskip("starlette")
-
 from coterie.server.journal import HEAD, MARK, Journal, cut_at_damage, frames_in, read_flushed
 from coterie.server.service import Service
 from states import digest

@@ -8,9 +8,6 @@ from urllib.parse import quote
 import pytest
 
 import coterie as ct
-
-pytest.importorskip("starlette")
-
 from coterie.server import service as services
 from coterie.server.app import make_app
 from coterie.server.bandit_engine import BanditEngine

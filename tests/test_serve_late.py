@@ -4,9 +4,6 @@ import numpy as np
 import pytest
 
 import coterie as ct
-
-pytest.importorskip("starlette")
-
 from coterie import SecondOrderMultitaskRegressor
 from coterie.server.bandit_engine import BanditEngine
 from coterie.server.engine import Engine

@@ -10,9 +10,6 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 import coterie as ct
-
-pytest.importorskip("starlette")
-
 from coterie.server.engine import Engine
 from coterie.server.events import Record
 from coterie.server.service import Service

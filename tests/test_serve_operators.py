@@ -13,23 +13,18 @@ from itertools import accumulate, repeat
 from pathlib import Path
 from unittest.mock import Mock
 
+import httpx2 as httpx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import coterie as ct
-from slow import slow
-
-pytest.importorskip("starlette")
-pytest.importorskip("uvicorn")
-
-import httpx2 as httpx
-
 from coterie.server import service as services
 from coterie.server.app import make_app
 from coterie.server.engine import Engine
 from coterie.server.events import Record
 from coterie.server.service import Service
+from slow import slow
 from states import digest
 from terminal import refused
 from test_serve import TestClient, make, post, start, wait_until_ready

@@ -10,9 +10,6 @@ from pathlib import Path
 import pytest
 
 import coterie as ct
-
-pytest.importorskip("starlette")
-
 from coterie import persistence
 from coterie.server import service as services
 from coterie.server.app import make_app

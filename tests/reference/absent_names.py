@@ -1,7 +1,5 @@
 """The scaling of dictionaries that leave out names, from its definition: all records are looked through for every value."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 

@@ -4,8 +4,6 @@ A record is a dictionary of feature to value. ``rows(task, t)`` gives the rows t
 and those of its groups, as pairs of any hashable key and the row's weight in M.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 

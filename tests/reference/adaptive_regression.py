@@ -1,7 +1,5 @@
 """Adaptive sharing of numbers from its definition: the last step solved anew each round, residuals in lists."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Selective sampling written out: one uniform per round, the chance, the budget counted over the whole past."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 

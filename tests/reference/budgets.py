@@ -5,8 +5,6 @@ coefficients. The errata of the paper are put right: the budget is strict, candi
 that are given away by mtbprj-2 are not multiplied with the inverse again, and phi is that of the Forgetron on K/c².
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any

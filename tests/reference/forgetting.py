@@ -1,7 +1,5 @@
 """Forgetting from its definition: every number of every row shrinks after every round."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

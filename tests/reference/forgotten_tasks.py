@@ -1,7 +1,5 @@
 """Linear learners of tasks that may be forgotten, every move kept apart: what is dropped is left out of the sums."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any

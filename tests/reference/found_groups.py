@@ -1,7 +1,5 @@
 """Groups that are found (Gentile, Li, Zappella, ICML 2014) without the bandit: every round from the definition."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """GOB.Lin of Cesa-Bianchi, Gentile and Zappella ("A gang of bandits", NIPS 2013, Figure 2), inverses written out."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """MMPERC (CCG08 §6) from its definition: A = I + Σ M_s, inverted in every round."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Interaction matrices A, written out entry by entry or projector by projector."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Sequence
 
 import numpy as np

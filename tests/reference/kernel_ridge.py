@@ -1,7 +1,5 @@
 """Kernel ridge regression for many outputs (ROS11), with every matrix written out: explicit Q, explicit Kronecker."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The measures straight from their definitions, one round at a time."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

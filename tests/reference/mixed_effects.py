@@ -1,7 +1,5 @@
 """A mixed-effects model from its definition: an extended Kalman filter with all covariances of the shared weights."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Hashable
 from typing import Any

@@ -1,7 +1,5 @@
 """Running moments with held extremes from their definition: sorted lists, sums written out, nothing carried along."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field

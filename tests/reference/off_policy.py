@@ -1,7 +1,5 @@
 """The value of a policy by a log, straight from the definitions: one row, one action at a time."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

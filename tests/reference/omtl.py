@@ -1,7 +1,5 @@
 """Online multitask learning of task relationships (SRDV11, Algorithm 1), written out with dense matrices."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """What makes the Perceptron of :mod:`reference.potential` the p-norm multitask Perceptron."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

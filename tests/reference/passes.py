@@ -1,7 +1,5 @@
 """Several passes of ``fit``, literally: by ``partial_fit``, copies and what a model file would hold."""
 
-from __future__ import annotations
-
 import copy
 from typing import Any
 

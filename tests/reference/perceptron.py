@@ -1,7 +1,5 @@
 """The multitask Perceptron of CCG08 Fig. 1 and its passive-aggressive kin, Kronecker products written out."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 

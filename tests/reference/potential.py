@@ -1,7 +1,5 @@
 """The Perceptron of any potential from its definition: Kronecker products written out, gradients by differences."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Regression for many tasks from its definition: labels by their moments so far, explicit matrices, explicit loops."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The running mean of each task, shrunk to that of all, straight from its definition."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Sequence
 from math import inf, log
 from typing import Any

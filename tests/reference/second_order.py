@@ -1,7 +1,5 @@
 """The second-order multitask Perceptron of CCG08 Fig. 2, square roots and inverses written out."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Adaptive sharing straight from its definition, over any experts that have ``margin`` and ``learn``."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """The matrix Perceptron with tasks as views (CCG08 §7), written out: V by columns, W = ∇ ½‖V‖²_S2p by an SVD each round."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

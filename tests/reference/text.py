@@ -1,7 +1,5 @@
 """Text formats read literally: the hash, the tokeniser, svmlight, Vowpal Wabbit, CSV records."""
 
-from __future__ import annotations
-
 import math
 import re
 

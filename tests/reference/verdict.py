@@ -1,7 +1,5 @@
 """The noise of gains, tests and intervals straight from their definitions: one round, one outcome at a time."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -5,8 +5,6 @@ Schatten norm is taken from a full singular value decomposition at every round; 
 moved, made anew at every round; the mean hypothesis is the mean of all weights there were.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
