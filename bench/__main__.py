@@ -33,7 +33,12 @@ SCRIPTS = (
 
 HEAD = """# Measured
 
-What `{command}` printed on {day}, on {machine}. How sides are matched and what the floors are: `bench/README.md`."""
+What `{command}` printed on {day}, on {machine}.
+
+Each row compares coterie with another program, or with the same work done in another way, in the same run. If the target
+is "≥", the ratio is the time of the other side over that of coterie; if it is "≤", the reverse. For a row without a
+target ("–"), compare the two times. A "lower limit" is the part of the work that cannot be avoided: it explains why a
+target is missed or not set. `bench/README.md` says how sides are matched."""
 CPU_INFO = Path("/proc/cpuinfo")
 
 

@@ -1,4 +1,4 @@
-"""Online error and log loss on real data, beside Vowpal Wabbit's twelve settings on the same shuffles.
+"""Error and log loss on real data, and those of twelve settings of Vowpal Wabbit on the same shuffles.
 
     python -m bench.accuracy [set ...] [--shuffles 5] [--write docs/appendix/accuracy.md]
 

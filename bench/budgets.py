@@ -1,4 +1,4 @@
-"""Kernel Perceptrons on a budget: a record, a projection, sparse text, cost over B, and scikit-learn beside them.
+"""Kernel Perceptrons on a budget of B support vectors: time per record and per projection, also against scikit-learn.
 
 python -m bench.budgets [--quick]
 
@@ -70,14 +70,14 @@ def cells(block: Any, features: int, size: int, start: int, n: int) -> Iterator[
         bare = timed(lambda: np.empty((BLOCK, size)), lambda out: kernel_values(block.X[:size], part.X, out))
         for name, values in (("differences", differences), ("products", products)):
             peer = timed(lambda: naive(held, block, start, values), lambda one: one.learn(few))  # noqa: B023
-            what = f"{type(budget).__name__}, d = {features}, B = {size}, a record, over naive {name}"
+            what = f"{type(budget).__name__}, d = {features}, B = {size}, a record, over a NumPy loop with {name}"
             forbids = (
-                f"a matrix product and exponentials alone, nothing learned, take {bare.shown(n)}: "
-                f"{peer.median / few * n / bare.median:.1f} times less than the peer"
+                f"a matrix product and exponentials, without learning, take {bare.shown(n)}: "
+                f"{peer.median / few * n / bare.median:.1f} times less than the other side"
             )
             target = 15 if name == "differences" else None
             yield at_least(what, target, ours, peer, n, counts=(n, few), floor=forbids)
-        what = f"{type(budget).__name__}, d = {features}, B = {size}, a record, over its bare kernel values"
+        what = f"{type(budget).__name__}, d = {features}, B = {size}, a record, over its kernel values alone"
         yield at_least(what, None, ours, bare, n)
 
 

@@ -1,4 +1,4 @@
-"""Time from nothing to a learned record: `import coterie` and one `learn_one`, in a process of its own.
+"""Start time: `import coterie` and one `learn_one` in a new process.
 
 python -m bench.cold_start [--quick]
 """

@@ -1,4 +1,4 @@
-"""Dense streams, in process from arrays: 28 features and 139 tasks, 128 features and 1000 tasks.
+"""Dense streams from arrays: 28 features and 139 tasks, and 128 features and 1000 tasks.
 
 python -m bench.dense [--quick]
 """

@@ -1,4 +1,4 @@
-"""A whole process, from a file of text to a saved model: `coterie learn` against Vowpal Wabbit.
+"""A whole process, from a text file to a saved model: `coterie learn` against Vowpal Wabbit.
 
     python -m bench.file_to_model [--quick]
 

@@ -47,7 +47,7 @@ class Row:
 
     @property
     def verdict(self) -> str:
-        return {True: "reached", False: "FALLS SHORT", None: "–"}[self.reached]
+        return {True: "reached", False: "missed", None: "–"}[self.reached]
 
 
 def prepared(name: str) -> Any:
@@ -126,7 +126,7 @@ def _ratio(ratio: float, ratios: Sequence[float]) -> tuple[str, str]:
     return f"{ratio:.3g}", f"{min(ratios):.3g} to {max(ratios):.3g}"
 
 
-HEADER = "| what | target | ours | peer | ratio | spread | verdict |\n|---|---|---|---|---|---|---|"
+HEADER = "| what | target | coterie | other side | ratio | spread | verdict |\n|---|---|---|---|---|---|---|"
 
 
 def show(rows: Iterable[Row]) -> list[Row]:
@@ -139,7 +139,7 @@ def show(rows: Iterable[Row]) -> list[Row]:
         shown.append(row)
     for row in shown:
         if row.floor and not row.reached:
-            print(f"\nfloor, {row.what}: {row.floor}")
+            print(f"\nLower limit, {row.what}: {row.floor}")
     return shown
 
 

@@ -1,4 +1,4 @@
-"""A million tasks: time an example at K = 10^6 over K = 10^4, text, and what it costs that tasks have labels and are new.
+"""A million tasks of text: time per record with 10^6 tasks over that with 10^4, and the cost of names and of new tasks.
 
     python -m bench.many_tasks [--quick]
 
@@ -65,7 +65,7 @@ def rows(quick: bool) -> Iterator[Row]:
         many, few = in_turn(run, examples, repeats)
         each = (many.median - few.median) / (seen[0] - seen[1]) * 1e9
         note = f"{each:.0f} ns for each of the {seen[0] - seen[1]} labels more"
-        what = f"text: time an example at K = 10^6 over K = 10^4, {kind}"
+        what = f"text: time per record, K = 10^6 over K = 10^4, {kind}"
         yield at_most(what, 1.15, many, few, examples, floor="" if run is rounds else note)
 
 

@@ -1,4 +1,4 @@
-"""Bytes that a model keeps: by task where every weight is kept, by weight where only what moved is.
+"""Memory of a model: per task if all weights are stored, and per weight if only updated ones are.
 
 ``memory_`` counts what is in use. A table of what moved has room for several times as much, which takes no memory of the
 machine before it is written to.

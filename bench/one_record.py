@@ -99,7 +99,7 @@ def rows(quick: bool) -> Iterator[Row]:
         "floor": lambda: least(learned, stream),
     }
     found = side_by_side(works, 2 if quick else 7)
-    note = f"the compiled round alone, which reads the dictionary once, takes {found['floor'].shown(len(stream), 'µs')}"
+    note = f"the compiled round alone takes {found['floor'].shown(len(stream), 'µs')}"
     said = f"predict_one and learn_one, {KEYS} keys, {TASKS} tasks, over River's"
     for name in list(works)[2:-1]:
         target = 3 if name == "PAClassifier a task" else None
