@@ -15,7 +15,7 @@ from coterie.server.engine import Engine
 from coterie.server.events import Event, JournalRecord, Record
 from coterie.server.service import Service
 from coterie.server.service_errors import RefusedError, UnknownError
-from states import digest
+from states import digest, reloaded
 from test_serve import TestClient, labelled, make, rebuilt
 
 GONE = "mallory-who-leaves"
@@ -250,8 +250,8 @@ def let_wait(engine, name, task):
         *(("rewards", 0, learned) for learned in (False, True)),
     ],
 )
-def test_what_waits_of_a_forgotten_task_is_never_learned(kind, gone, learned):
-    """Nor does it bring the task back; what waits of other tasks is learned."""
+def test_what_waits_of_a_forgotten_task_is_never_learned(kind, gone, learned, tmp_path):
+    """Nor does it bring the task back; what waits of other tasks is learned, if there was a restart, too."""
     for task in NOTHING_TASKS:
         engine, verb, label = begun_engine(kind)
         if learned:
@@ -266,6 +266,7 @@ def test_what_waits_of_a_forgotten_task_is_never_learned(kind, gone, learned):
         (result,) = engine.apply_frame([Event("forgotten", 2.0, [Record(task=gone)])], 3)
         assert isinstance(result, RefusedError) == (not same and not learned)
         assert list(engine.waiting) == ([] if same else ["w"])
-        engine.apply_frame([Event(verb, 3.0, [label("w")])], 4)
-        assert [one_task(task, other) for other in engine.tasks] == ([] if same else [True])
-        assert engine.features.n - learned_before == (not same)
+        for started in (reloaded(engine, tmp_path / "engine"), engine):
+            started.apply_frame([Event(verb, 3.0, [label("w")])], 4)
+            assert [one_task(task, other) for other in started.tasks] == ([] if same else [True])
+            assert started.features.n - learned_before == (not same)

@@ -679,20 +679,30 @@ class OnlineModel:
         return ModelPredictions(self, Records(rows, rows.width, whose)).margins
 
     @exclusive
-    def check_waiting(self, waiting: Sequence[WaitingRow]) -> None:
-        """Raise ValueError for waiting rows from a file that contradict this model."""
+    def check_waiting(self, waiting: Sequence[WaitingRow], tasks: Sequence[Hashable]) -> None:
+        """Raise ValueError for waiting rows from a file, and their tasks, that contradict this model."""
         if all(row.values is None and row.predictions is None for row in waiting):
             return
         require(self.fitted, "records wait that nothing can have predicted")
-        like = self.predict_nothing()
+        predicted = (task for row, task in zip(waiting, tasks, strict=True) if row.predictions is not None)
+        like = self.predict_nothing(next(predicted, None))
         for row in waiting:
             row.check(self.state.features, like)
 
     @exclusive
-    def predict_nothing(self) -> Predictions | None:
-        """Return the predictions for an empty record, as an example of their shapes; None without tasks."""
-        empty = Csr(np.zeros(0), np.zeros(0, np.int32), np.zeros(2, np.int64))
-        return self.learner.predict(self.state, Batch(empty, np.zeros(1, np.int64))) if len(self.population) else None
+    def predict_nothing(self, task: Hashable = None) -> Predictions | None:
+        """Return the predictions for an empty record, as an example of their shapes; None without a task to predict.
+
+        ``task`` is predicted if all tasks are forgotten.
+        """
+        empty, known = Csr(np.zeros(0), np.zeros(0, np.int32), np.zeros(2, np.int64)), len(self.population) > 0
+        batch = Batch(
+            empty, np.array([0 if known else -1]), () if known else [tabular.ONLY_TASK if task is None else task]
+        )
+        try:
+            return self.learner.predict(self.state, batch)
+        except ValueError:  # under a relation that does not know the task
+            return None
 
     # -- one record at a time -------------------------------------------------------------------------------------
 

@@ -184,7 +184,7 @@ class StreamModel(Protocol):
     def require_labels(self, y: Sequence[Label]) -> None:
         """Raise ValueError for labels that the model cannot learn."""
 
-    def check_waiting(self, waiting: Sequence[Waiting]) -> None:
+    def check_waiting(self, waiting: Sequence[Waiting], tasks: Sequence[Hashable]) -> None:
         """Raise ValueError for waiting records that contradict this model."""
 
     def predict_pending(self, block: Block) -> BatchResult:

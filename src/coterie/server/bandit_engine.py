@@ -313,7 +313,9 @@ class BanditEngine(Engine):
         self.learned = {name: settled for name, settled in self.learned.items() if settled.task not in tasks}
 
     def _check_waiting(self) -> None:
-        self.model._inner_model.check_waiting([choice.row for choice in self.waiting.values()])
+        choices = self.waiting.values()
+        rows, tasks = [choice.row for choice in choices], [choice.task for choice in choices]
+        self.model._inner_model.check_waiting(rows, tasks)
 
     def _expire(self) -> None:
         if self.window is not None:

@@ -324,7 +324,8 @@ class Engine(Parameters):
 
     def _check_waiting(self) -> None:
         """Raise ValueError if stored predictions of records without labels contradict the model."""
-        self._stream.check_waiting([record.row for record in self.waiting.values()])
+        records = self.waiting.values()
+        self._stream.check_waiting([record.row for record in records], [record.task for record in records])
 
     def _predict_waiting(self, records: Sequence[WaitingRecord]) -> None:
         """Predict records that will wait for labels. An invalid record is rejected only when its label arrives."""
