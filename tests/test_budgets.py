@@ -144,6 +144,20 @@ def test_tasks_that_come_late_share_as_the_relation_says_of_the_moment():
         np.testing.assert_allclose(np.concatenate(results), all_at_once.margin, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.parametrize("budget", ["forgetron", "printed forgetron", "projection", "projectron", "projectron++"])
+def test_tasks_that_come_change_the_matrix_for_what_is_stored(budget):
+    """By b, M_ii shrinks with each task: the inverse is that of the M of the round, c² has the largest M_ii so far."""
+    case, stream = CASES["mean b"], linear_stream(27, n=160)
+    late = stream.take(np.argsort(stream.task, kind="stable"))
+    known = np.maximum.accumulate(late.task) + 1
+    M = np.array([np.pad((np.eye(k) + 10 / k) / 11, (0, 5 - k)) for k in known])
+    _, run, options = BUDGETS[budget]
+    model = KernelPerceptron(KERNELS["wide gaussian"][0], ct.MeanRegularized(b=10), BUDGETS[budget][0])
+    rounds = model.__stream_model__().learn(late.X, late.y, late.named(case.tasks))
+    expected = run(late.X, late.y, late.task, M, KERNELS["wide gaussian"][1], **options)
+    assert_same(rounds, model, expected, late, case)
+
+
 # -- degenerate cases ----------------------------------------------------------------------------------------------------
 
 

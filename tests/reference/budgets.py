@@ -5,7 +5,7 @@ coefficients. The errata of the paper are put right: the budget is strict, candi
 that are given away by mtbprj-2 are not multiplied with the inverse again, and phi is that of the Forgetron on K/c².
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -75,6 +75,13 @@ def multitask(X: Matrix, task: Sequence[int], M: Matrix, kernel: Kernel) -> Matr
     return plain(X, kernel) * M[np.ix_(task, task)]
 
 
+def moments(X: Matrix, task: Sequence[int], M: Matrix, kernel: Kernel) -> Iterator[tuple[Matrix, Matrix]]:
+    """The Gram matrix of the multitask kernel and M in each round; M is a matrix, or one for each round."""
+    K = plain(X, kernel)
+    for M_t in np.broadcast_to(M, (len(X), *M.shape[-2:])):
+        yield K * M_t[np.ix_(task, task)], M_t
+
+
 def plain(X: Matrix, kernel: Kernel) -> Matrix:
     """The Gram matrix of the kernel."""
     return np.array([[kernel(x, z) for z in X] for x in X])
@@ -134,13 +141,17 @@ def forgetron(
     printed: bool = False,
     weights: Vector | None = None,
 ) -> Batch:
-    """mtforg: the oldest leaves and all are shrunk by phi; c² is max_i M_ii times the largest k(x, x) stored so far."""
-    G, run = multitask(X, task, M, kernel), Batch()
+    """mtforg: the oldest leaves and all are shrunk by phi; c² is the largest M_ii so far times the largest k(x, x) stored.
+
+    M is a matrix, or one for each round, as tasks come.
+    """
+    grams, run = moments(X, task, M, kernel), Batch()
     J: list[int] = []
     beta: dict[int, float] = {}
-    Q, mistakes, longest = 0.0, 0, 0.0
+    Q, mistakes, longest, top = 0.0, 0, 0.0, 0.0
     w = np.ones(len(X)) if weights is None else weights
-    for t in range(len(X)):
+    for t, (G, M_t) in enumerate(grams):
+        top = max(top, M_t.diagonal().max())
         margin = sum(beta[j] * G[j, t] for j in J)
         moved = w[t] > 0 and y[t] * margin <= 0
         if moved:
@@ -150,7 +161,7 @@ def forgetron(
             beta[t] = w[t] * y[t]
         if moved and len(J) == B + 1:
             r = J[0]
-            squared = longest * M.diagonal().max()
+            squared = longest * top
             sigma, mu = abs(beta[r]), y[r] * sum(beta[j] * G[j, r] for j in J)
             if printed:
                 a, b = squared * sigma**2 - 2.0 * sigma * sigma * mu, 2.0 * np.sqrt(squared) * sigma
@@ -211,12 +222,13 @@ def projection(
     """mtbprj: project on the active set, else add, else give the cheapest element away to the others.
 
     With B infinite it is the Projectron, with ``plus`` the Projectron++, which moves on margin errors too.
+    M is a matrix, or one for each round, as tasks come.
     """
-    G, run = multitask(X, task, M, kernel), Batch()
+    grams, run = moments(X, task, M, kernel), Batch()
     J: list[int] = []
     beta: dict[int, float] = {}
     w = np.ones(len(X)) if weights is None else weights
-    for t in range(len(X)):
+    for t, (G, _) in enumerate(grams):
         margin = sum(beta[j] * G[j, t] for j in J)
         alpha, left = residual(G[np.ix_(J, J)], G[J, t], G[t, t])
         moved = w[t] > 0 and y[t] * margin <= 0

@@ -79,6 +79,8 @@ class KernelLearner(BoundLearner):
         model: Expansion = state.model
         if state.features > model.store.features:
             model = model._replace(store=model.store.with_features(state.features))
+        if changed and self.hypothesis.budget.gram == "multitask" and model.support.counts[SIZE]:
+            refresh(model, self.hypothesis.kernel, self._shares(state))
         return model
 
     def _without(self, state: State, dropped: Dropped, groups: Codes) -> Expansion:
@@ -108,10 +110,12 @@ class KernelLearner(BoundLearner):
         return self.hypothesis.start(sharing, paths, features, dense)
 
     def _note_top(self, state: State) -> None:
-        """Store the largest diagonal entry of M in the model if its budget depends on it."""
-        # ‖ψ‖² = M_ii k(x, x): budgets whose decay is derived for records of length 1 need the largest
+        """Store the largest diagonal entry of M so far in the model if its budget depends on it."""
+        # ‖ψ‖² = M_ii k(x, x): budgets whose decay is derived for records of length 1 need the largest so far, as M may
+        # shrink when tasks come
         if self.hypothesis.budget.uses_diagonal:
-            state.model.memory.top[0] = self.adapter.top(state)
+            top = state.model.memory.top
+            top[0] = max(top[0], self.adapter.top(state))
 
     # -- predictions --------------------------------------------------------------------------------------------------
 

@@ -95,8 +95,8 @@ class Forgetron(_BaseBudget):
     beta are the coefficients of the support vectors, x_r and y_r the oldest one and its label, f the margin, k the
     kernel, and M_ii the diagonal entry of task i in A⁻¹, by which tasks share updates. All coefficients shrink by phi.
 
-    With sigma = |beta_r| of the oldest one r, mu = y_r f(x_r) after adding the new one, and c² = max_i M_ii max k(x,
-    x),
+    With sigma = |beta_r| of the oldest one r, mu = y_r f(x_r) after adding the new one, and c² the largest
+    M_ii times the largest k(x, x), both over all rounds so far,
 
         phi = max {chi in (0, 1] : a chi² + b chi <= 15/32 c² M - Q},    a = c² sigma² - 2 sigma mu,    b = 2 c² sigma,
 
@@ -186,7 +186,7 @@ class Projection(_BaseBudget):
     A mistake whose multitask instance lies within eta of the span of the support vectors is projected on them.
     Otherwise it is added; if the budget is full, the vector j with the least |beta_j| · ‖x_j - its projection on the
     others‖ is removed, and its projection is added to the others. There are never more than B; ties remove the oldest.
-    O(B²) per mistake, and B² more numbers.
+    O(B²) per mistake, and B² more numbers; O(B³) per new task under relations given by b, whose M changes then.
 
     Parameters
     ----------
