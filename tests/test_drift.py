@@ -11,6 +11,7 @@ from sklearn.base import clone
 import coterie as ct
 import raw
 from coterie.evaluation.bounds.perceptron_bounds import shifting_bound
+from coterie.updates.weights.time_decay import Forgetting
 from reference import adalog, forgetting
 from reference.sharing import run
 from slow import slow, slow_where
@@ -61,6 +62,19 @@ def test_one_half_life_under_every_relation(name, rule):
     margins, W = forgetting.perceptron(X, Y, TASK, case.M, 9.0, None if rule == ct.updates.Perceptron() else 0.3)
     assert_same(rounds.margin, margins)
     np.testing.assert_allclose(model.coef_[[model.tasks_.index(task) for task in case.tasks]], W, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float16, np.int8])
+@pytest.mark.parametrize("make", [ct.MultitaskLogistic, ct.MultitaskMixedEffectsClassifier])
+def test_half_lives_of_narrow_types_are_the_same_numbers(make, kind):
+    """2^(-1/h) would be computed in the type's precision, and otherwise in a loaded model."""
+    margins = [
+        make(half_life=half_life).fit(X, Y, task=TASK).decision_function(X, task=TASK)
+        for half_life in (9.0, kind(9), (kind(9), kind(9)))
+    ]
+    for margin in margins[1:]:
+        np.testing.assert_array_equal(margin, margins[0])
+    assert type(Forgetting(ct.updates.LinearWeights(), kind(9)).shared) in (int, float)
 
 
 # -- what it is good for -----------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 import datetime
 import decimal
 import enum
+import math
 import uuid
 import zoneinfo
 from pathlib import Path
@@ -177,7 +178,7 @@ def test_a_label_that_arrays_of_text_would_cut_is_refused(label, tmp_path):
         assert ct.load(tmp_path / "model.coterie").tasks_ == [other, label]
 
 
-@pytest.mark.parametrize("name", [HALF, ("a", HALF), 1j, None, frozenset("a"), nested(80)])
+@pytest.mark.parametrize("name", [HALF, ("a", HALF), 1j, None, math.nan, frozenset("a"), nested(80)])
 def test_a_name_of_a_feature_that_would_not_come_back_is_refused(name, path):
     """One such record made a model impossible to save for ever."""
     for model in models():

@@ -73,6 +73,8 @@ def test_a_parameter_without_a_form_is_refused_before_anything_is_written(path):
     model = ct.MultitaskPerceptron().fit(STREAM.X, STREAM.y, STREAM.task).set_params(task_column=3j)
     with pytest.raises(TypeError, match=r"a complex .* has no JSON form; use numbers, strings, tuples or dates"):
         model.save(path)
+    with pytest.raises(TypeError, match=r"a Mine cannot be loaded from a file: it is a class of your own; save the"):
+        type("Mine", (ct.MultitaskPerceptron,), {})().fit(STREAM.X, STREAM.y, STREAM.task).save(path)
     assert names(path.parent) == []
 
 

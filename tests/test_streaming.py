@@ -7,6 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 
 import coterie as ct
 import raw
@@ -303,5 +304,8 @@ def test_learning_can_leave_the_last_labels_out():
     for late in (-1, -100):
         with pytest.raises(ValueError, match=f"late must be at least 0 rounds, got {late}"):
             model.__stream_model__().learn(stream.X, stream.y, late=late)
-    with pytest.raises(ValueError, match="delay must be at least 0 rounds, got -1"):
-        ct.progressive_validation(model, stream.X, stream.y, delay=-1)
+    for delay in (-1, 7.0, True, None):
+        with pytest.raises(ValueError, match=f"delay must be a whole number of rounds, at least 0, got {delay}"):
+            ct.progressive_validation(model, stream.X, stream.y, delay=delay)
+    traces = [ct.progressive_validation(clone(model), stream.X, stream.y, delay=kind(7)) for kind in (int, np.uint8)]
+    np.testing.assert_array_equal(*(trace.margin for trace in traces))

@@ -3,6 +3,7 @@
 import copy
 import io
 import pickle
+import signal
 import subprocess
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -12,6 +13,9 @@ import numpy as np
 import pytest
 
 import coterie as ct
+from coterie.evaluation.stopping_signals import interrupt_deferred
+from coterie.tasks.relations.groups import GroupIndex
+from coterie.updates.weights.storage import Storage
 from slow import slow_where
 from terminal import fork
 
@@ -100,6 +104,59 @@ def test_nobody_learns_or_looks_while_another_thread_learns(name, verb):
     model = MODELS[name]().partial_fit(*records)
     VERBS[verb](copy.deepcopy(model), *records)  # compiled now, and not while the others wait
     assert waits(model, VERBS[verb], records)
+
+
+CALLS = {
+    "learn_one": lambda model: model.learn_one({"a": 1.0, "new": 2.0}, True, task="zoe"),
+    "partial_fit": lambda model: model.partial_fit([{"a": 1.0}] * 3, [True, False, True], ["zoe", "yan", "ann"]),
+    "forget": lambda model: model.forget_task("ann"),
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_an_interrupt_takes_effect_when_the_call_ends(call, monkeypatch, tmp_path):
+    """In the midst of a new task it left a model whose files were refused."""
+    model = ct.MultitaskLogistic().partial_fit(*RECORDS)
+    expected, reweigh = copy.deepcopy(model), GroupIndex._reweigh
+    CALLS[call](expected)
+
+    def interrupted(*arguments):
+        signal.raise_signal(signal.SIGINT)
+        reweigh(*arguments)
+
+    monkeypatch.setattr(GroupIndex, "_reweigh", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        CALLS[call](model)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    for learned, name in ((expected, "expected"), (model, "model")):
+        learned.save(tmp_path / name)
+    assert (tmp_path / "model").read_bytes() == (tmp_path / "expected").read_bytes()
+    ct.load(tmp_path / "model")
+
+
+@interrupt_deferred()
+def interrupt_twice():
+    signal.raise_signal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):  # the second one at once
+        signal.raise_signal(signal.SIGINT)
+
+
+def test_a_second_interrupt_takes_effect_at_once():
+    with pytest.raises(KeyboardInterrupt):
+        interrupt_twice()
+
+
+def test_a_task_for_which_memory_lacks_leaves_its_group(monkeypatch):
+    model = ct.MultitaskLogistic().partial_fit(*RECORDS)
+    before = repr(model.__dump__())
+
+    def out_of_memory(*_):
+        raise MemoryError
+
+    monkeypatch.setattr(Storage, "fit", out_of_memory)
+    with pytest.raises(MemoryError):
+        CALLS["learn_one"](model)
+    assert repr(model.__dump__()) == before
 
 
 @pytest.mark.parametrize("copy_model", [copy.copy, copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m, 0))])  # noqa: S301

@@ -86,10 +86,17 @@ def save(
         If the disk is full or the folder cannot be written; the old file is then unchanged. If only the last step
         fails, the flush of the folder against a power failure, the new file is in place and complete.
     """
+    kind: type = model.__class__
+    name = kind.__name__
+    if spec.ESTIMATORS.get(name) is not kind:
+        raise TypeError(
+            f"a {name} cannot be loaded from a file: it is a class of your own; save the model that "
+            "coterie has, or use pickle"
+        )
     with lock or contextlib.nullcontext():
         data, arrays = model.__dump__()
         parameters = dict(model.get_params(deep=False))
-    described = {"class": type(model).__name__, "parameters": spec.to_json(parameters)}
+    described = {"class": name, "parameters": spec.to_json(parameters)}
     written = {_DOCUMENT: msgspec.json.encode(spec.to_json(data)), _SPEC: msgspec.json.encode(described)}
     inline = written.pop(_SPEC) if len(written[_SPEC]) <= HEADER_BYTES else b""
     arrays = dict(arrays) | {name: np.frombuffer(text, np.uint8) for name, text in written.items()}

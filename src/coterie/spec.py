@@ -100,6 +100,8 @@ def _checked_first(more: Callable[[Any], None] | None) -> Callable[[Any], None]:
         for name, value in vars(self).items():
             if isinstance(value, (dict, list)):  # the caller's, who may go on filling it
                 object.__setattr__(self, name, value.copy())
+            elif isinstance(value, np.generic):  # what is computed with float32 would be float32
+                object.__setattr__(self, name, value.item())
         check_fields(self)
         if more is not None:
             more(self)
@@ -363,7 +365,8 @@ def _is_plain_label(label: Label) -> bool:
     kind = type(label)
     if kind is int:
         return bool(label.bit_length() < 64)
-    return kind is bool or kind is float or (kind is str and label.isascii())
+    # nan is not equal to itself, so that no file can restore it
+    return kind is bool or (kind is float and label == label) or (kind is str and label.isascii())
 
 
 def _tagged(value: object, write: Writer) -> JsonValue:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import wraps
 from itertools import groupby
@@ -29,6 +29,7 @@ from coterie.data.block import Block
 from coterie.data.input import AnyInput, InputOptions, ReadContext, Records
 from coterie.data.label_encoders import ClassLabelEncoder, LabelEncoder
 from coterie.data.preprocessing import runs_of
+from coterie.evaluation.stopping_signals import interrupt_deferred
 from coterie.evaluation.stream_model import Asking, BatchResult, Margins, concatenate_results, stacked
 from coterie.models.contract import BaseLearner, Batch, InputShape, LearnerState, Predictions
 from coterie.models.task_registry import TaskRegistry
@@ -64,7 +65,7 @@ def _locking(changes: bool) -> Callable[[F], F]:
     def decorate(method: F) -> F:
         @wraps(method)
         def locked(self: Any, *args: Any, **kwargs: Any) -> Any:
-            with self.lock:
+            with interrupt_deferred() if changes else nullcontext(), self.lock:
                 if changes:
                     self.fast_path = None
                 return method(self, *args, **kwargs)
@@ -86,7 +87,7 @@ def transaction(model: OnlineModel) -> Iterator[Callable[[], None]]:
 
     If records were already learned, as when a warning is raised as an error, their encoding is kept.
     """
-    with model.lock:
+    with interrupt_deferred(), model.lock:
         model.fast_path = None
         population, labels, weighing = model.population, model.label_encoder, model.weighing
         first = population.state is None

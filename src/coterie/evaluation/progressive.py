@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from coterie.data.block import Block
 from coterie.models.contract import Predictions
+from coterie.settings import Setting
 from coterie.tasks.index import distinct_labels
 from coterie.types import AnyLabels, AnyRecords, AnyTasks, Array, Estimator, Flags, Floats, Json, Label
 
@@ -109,9 +110,8 @@ class ProgressiveRun:
     """
 
     def __init__(self, model: StreamModel, tasks: Sequence[Hashable], delay: int, length: int | None = None) -> None:
-        if delay < 0:
-            raise ValueError(f"delay must be at least 0 rounds, got {delay!r}")
-        self.model, self.tasks, self.delay, self.length = model, tasks, delay, length
+        Setting(kind="whole", at_least=0, unit="rounds").check("delay", delay)
+        self.model, self.tasks, self.delay, self.length = model, tasks, int(delay), length
         self._predicted: list[_PredictedBlock] = []
         self._moves: list[BatchResult] = []
         self._waiting: Block | None = None

@@ -6,7 +6,8 @@ import re
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import FrameType
 from typing import Any, NamedTuple, TypeVar
 
@@ -108,6 +109,31 @@ class Stop:
         except Stopped:
             self._learning, result = True, None
         return result
+
+
+@contextmanager
+def interrupt_deferred() -> Iterator[None]:
+    """Context that delays Ctrl-C to its end, so that no model is left half-updated; a second Ctrl-C is not delayed.
+
+    Other handlers of the signal than Python's own, and other threads than the main one, are left as they are.
+    """
+    asked: list[int] = []
+
+    def record(number: int, frame: FrameType | None) -> None:
+        asked.append(number)
+        signal.signal(number, signal.default_int_handler)
+
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield
+        return
+    signal.signal(signal.SIGINT, record)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        if asked:
+            raise KeyboardInterrupt
 
 
 class SaveInterval(NamedTuple):

@@ -202,7 +202,12 @@ class LevelAdapter(RelationAdapter):
                 levels, arrivals = state.sharing.expect(levels, state.known, new, state.rounds)
         model = model if levels is model.sharing else model.with_sharing(levels)
         rows = self.count_rows(state.sharing, tasks)
-        state.replace_model(model.fit(self.hypothesis.tables.fit, *rows, features, state.dense))
+        try:
+            state.replace_model(model.fit(self.hypothesis.tables.fit, *rows, features, state.dense))
+        except MemoryError:
+            if counted:  # as members of their groups
+                state.sharing.drop(levels, Dropped.plan(range(state.known, tasks), tasks), new, state.rounds)
+            raise
         state.known, state.features, state.coming = tasks, features, arrivals
 
     def share(self, state: State) -> Floats:

@@ -82,6 +82,6 @@ def half_lives(half_life: float | tuple[float, ...]) -> tuple[float, ...]:
     both = tuple(half_life) if isinstance(half_life, (tuple, list)) else (half_life, half_life)
     if len(both) != 2:
         raise ValueError(f"half_life must be one number, or two for shared and own weights, got {half_life!r}")
-    if not all(length > 0 for length in both):
+    if not all(spec.is_number(length) and length > 0 for length in both):
         raise ValueError(f"half_life must be positive, got {half_life!r}")
-    return both
+    return tuple(map(float, both))  # powers of NumPy's float32 would be computed in its precision
