@@ -1,5 +1,7 @@
 r"""Ensembles: learners of the same records, weighted by their losses on all tasks and on each task.
 
+The weights of members are computed in ``_compiled/primal/mixture.py``.
+
 With L_a the 0/1 loss of expert a so far and L_ia that on task i (a zero margin counts half), at task i
 
     eta = min(1, sqrt(2 ln S / (1 + min_a L_a))),    p_a ∝ exp(-eta L_a - lambda L_ia),    mixed = Σ_a p_a f_a.

@@ -1,11 +1,13 @@
 """Linear learners: combinations of weights, a relation between tasks, and an update rule.
 
+The loop over records is in ``_compiled/primal/stream.py``.
+
 m   = score(state, z)              the margin, by which a query strategy may do without the label
 tau = rule(m, y, ...)              the step size; 0.0 means that nothing changes
 state <- add(state, z, tau, M)     share the update with the tasks through M
 M <- adapt(M, gram)                only if the relation is learned
 
-:class:`LinearLearner` is that of weights, which one compiled loop updates; :class:`RelationLearner` is the base of all
+:class:`LinearLearner` has weights that one compiled loop updates. :class:`RelationLearner` is the base class of all
 learners with one model and one relation.
 """
 

@@ -1,4 +1,7 @@
-"""Learners with mixed-effects models: shared weights (fixed effects) and task weights (random effects)."""
+"""Learners with mixed-effects models: shared weights (fixed effects) and task weights (random effects).
+
+The arithmetic is in ``_compiled/primal/kalman_filter.py``.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
 """Budgets: limits on the number of support vectors, and the choice of those to remove.
 
+Their arithmetic is in ``_compiled/dual/eviction.py`` and ``projections.py``.
+
 A budget has its own state in addition to the support vectors: the sums of a queue, an inverse Gram matrix, or
 coefficients for every task. It is a named tuple of arrays in :mod:`coterie._compiled.dual`, which is saved and copied
 with the model. The protocol ``Budget`` lists what a budget must declare.

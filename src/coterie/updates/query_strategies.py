@@ -1,4 +1,7 @@
-"""Query strategies for selective sampling: the parts that :class:`coterie.SelectiveSampling` takes as ``ask``."""
+"""Query strategies for selective sampling: the parts that :class:`coterie.SelectiveSampling` takes as ``ask``.
+
+Their arithmetic is in ``_compiled/primal/query_decisions.py``.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
 """Update rules: the margins that trigger an update, and the step size.
 
+Their arithmetic is in ``_compiled/primal/step_rules.py``.
+
 A rule declares its kind of ``move``: a step along the ``gradient`` of a loss, the ``shortest`` step that reaches a
 margin, or a step scaled by the ``confidence`` in each weight. If its margins can be read as log-odds, ``log_odds`` is
 the factor.

@@ -1,4 +1,7 @@
-"""Tasks connected by a graph: the interaction matrix A = I + L, without its explicit inverse."""
+"""Tasks connected by a graph: the interaction matrix A = I + L, without its explicit inverse.
+
+Updates are in ``_compiled/primal/spread.py``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Relations given by the columns of M = A⁻¹, for a fixed list of tasks."""
+"""Relations given by the columns of M = A⁻¹, for a fixed list of tasks.
+
+Updates are in ``_compiled/primal/spread.py``.
+"""
 
 from __future__ import annotations
 

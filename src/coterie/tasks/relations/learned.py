@@ -1,5 +1,7 @@
 """Relations that are learned along with the task vectors (SRDV11), optionally with a constant mean step size.
 
+Updates are in ``_compiled/primal/learned_relations.py`` and ``relation_updates.py``.
+
 The columns of W are the task vectors w_i (d x K). A is a precision in the penalty ½ tr(W A W'), so updates are shared
 by A⁻¹. Every relation starts at A_0 = I/K for the K tasks known at its first update (Algorithm 1), or at A_0 = I
 (§5.3). At a mistake on task i

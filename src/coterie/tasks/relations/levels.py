@@ -1,6 +1,8 @@
 """Relations of nested groups: M is a diagonal plus one block per level, at O(nnz · levels) per record.
 
-Every one of them is a penalty Σ_i ‖u_i‖² + Σ_l b_l Σ_i ‖u_i - mean of u over i's group at level l‖², the groups of a
+Updates are in ``_compiled/primal/grouped.py``.
+
+Every such relation is a penalty Σ_i ‖u_i‖² + Σ_l b_l Σ_i ‖u_i - mean of u over i's group at level l‖², the groups of a
 level lying inside those of the level before. With P_l the matrix that replaces each task by its group's mean and
 λ_l = 1 + b_0 + ... + b_{l-1},
 

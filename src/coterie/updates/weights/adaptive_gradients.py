@@ -1,4 +1,7 @@
-"""Weights with a separate step size for each weight: AdaGrad, coin betting, diagonal AROW."""
+"""Weights with a separate step size for each weight: AdaGrad, coin betting, diagonal AROW.
+
+Their arithmetic is in ``_compiled/primal``: ``adaptive.py``, ``coin.py`` and ``confidence.py``.
+"""
 
 from __future__ import annotations
 

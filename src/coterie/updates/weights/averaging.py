@@ -1,4 +1,7 @@
-"""Averaged weights: the exact mean of the weights before each round."""
+"""Averaged weights: the exact mean of the weights before each round.
+
+The arithmetic is in ``_compiled/primal/averaged.py``.
+"""
 
 from __future__ import annotations
 

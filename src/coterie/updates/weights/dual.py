@@ -1,4 +1,7 @@
-"""Kernel models in dual form: f_i(x) = Σ_j beta_j M_(i_j i) k(x_j, x), with a budget of support vectors."""
+"""Kernel models in dual form: f_i(x) = Σ_j beta_j M_(i_j i) k(x_j, x), with a budget of support vectors.
+
+The arithmetic is in ``_compiled/dual``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Second-order weights, with the full covariance of the weights (primal) or of the support vectors (dual)."""
+"""Second-order weights, with the full covariance of the weights (primal) or of the support vectors (dual).
+
+The arithmetic is in ``_compiled/dual/second_order_models.py``.
+"""
 
 from __future__ import annotations
 

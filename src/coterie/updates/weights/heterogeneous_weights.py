@@ -1,4 +1,7 @@
-"""Weights of tasks with separate feature spaces, which are drawn to similar margins (MMPERC)."""
+"""Weights of tasks with separate feature spaces, which are drawn to similar margins (MMPERC).
+
+The arithmetic is in ``_compiled/dual/own_features.py``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Linear weights: a vector w_i in R^d for every task, margin w_i · x."""
+"""Linear weights: a vector w_i in R^d for every task, margin w_i · x.
+
+The arithmetic is in ``_compiled/primal``: ``grouped.py``, ``spread.py`` and ``learned_relations.py``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Weights that are the gradient of a potential at the sum of all updates."""
+"""Weights that are the gradient of a potential at the sum of all updates.
+
+The arithmetic is in ``_compiled/mirrored.py``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Storage of weight tables, dense or sparse, with one row per task and group."""
+"""Storage of weight tables, dense or sparse, with one row per task and group.
+
+The tables are in ``_compiled/weights``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Forgetting: weights decay, with one half-life for shared weights and one for each task's own weights."""
+"""Forgetting: weights decay, with one half-life for shared weights and one for each task's own weights.
+
+The arithmetic is in ``_compiled/primal/forgetting.py``.
+"""
 
 from __future__ import annotations
 
