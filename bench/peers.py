@@ -49,26 +49,28 @@ TREES, BOOSTING = "LightGBM, refitted", "HistGradientBoosting, refitted"
 VW_DEFAULT, VW_BEST = "Vowpal Wabbit, default, crossed", "Vowpal Wabbit, best of 12 in hindsight"
 CURVES = (DEFAULT, ALONE, POOLED)
 
-PAGE = """# Beside other tools
+PAGE = """# Comparison with other tools
 
 Written by `python -m bench.peers`. One pass, every prediction made before its label; {shuffles}. Each learner has one
-setting for all sets, except for Vowpal Wabbit's best of twelve, which is chosen for each set afterwards. Learners that are "refitted"
-learn all records so far again after each twentieth of the stream; trees are left out if there are more than {wide} features.
-The calibration error is the mean distance between predicted probabilities and the share of positive labels, over fifteen bins.
-CPU is in µs per record, with predictions and refitting, without compiling.
+setting for all sets. Only Vowpal Wabbit's best of twelve settings is chosen for each set afterwards. "Adaptive sharing" is
+the default of coterie, "refitted" learners learn all records so far again after each twentieth of the stream, and trees are
+left out if there are more than {wide} features. The calibration error is the mean distance between predicted probabilities
+and the share of positive labels, over fifteen bins. CPU is in µs per record, with predictions and refitting, without
+compilation.
 
 {sets}
 
-## Over the default
+## Relative to the default
 
-Geometric means over the sets that a learner was measured on, each over that of adaptive sharing on the same sets; above one
-the default is ahead. Then the sets on which a learner makes fewer mistakes than the default, by how much.
+The table has the error, log loss and CPU time of each learner, divided by that of the default, adaptive sharing: geometric
+means over the sets that the learner was measured on. Above one the default is ahead. The last column lists the sets on which
+the learner makes fewer mistakes than the default.
 
 {ratios}
 
-## By how many records of a task were seen before
+## By the number of records of the task seen before
 
-Error in %, over all sets, each set counting alike as far as it has such records.
+Error in %, as mean over all sets that have such records.
 
 {curves}
 """
@@ -175,12 +177,12 @@ def river(X: Any, y: Floats, task: NDArray[np.int64]) -> Floats:
 
 LEARNERS: dict[str, Learner] = {
     "the share of positive labels so far": constant,
-    "that of the task, drawn to it": rate_of_task,
+    "that of the task, shrunk towards it": rate_of_task,
     DEFAULT: ours(ct.AdaptiveSharingClassifier),
     ENSEMBLE: ours(lambda: ct.AdaptiveSharingClassifier("ensemble")),
     ALONE: ours(lambda: ct.MultitaskLogistic(ct.Independent())),
     POOLED: ours(lambda: ct.MultitaskLogistic(ct.Pooled())),
-    "River, LogisticRegression a task": river,
+    "River, one LogisticRegression per task": river,
     TREES: tabular.nightly,
     BOOSTING: refitted(_boosted),
     "logistic with target-encoded task, refitted": refitted(_encoded),
