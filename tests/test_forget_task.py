@@ -18,7 +18,7 @@ import terminal
 from coterie._compiled.core.arrays import Dropped
 from coterie._compiled.primal.kalman_filter import MixedEffects
 from coterie.tasks.index import Index
-from coterie.tasks.recency import Recency
+from coterie.tasks.task_limit import Recency
 from kinds import MODELS, form_of, learned, records
 from reference import adalog, forgotten_tasks, perceptron
 from reference.sharing import AdaptiveSharing

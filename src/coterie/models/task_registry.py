@@ -19,8 +19,8 @@ from coterie._compiled.core.records import widths_of
 from coterie._compiled.primal.query_decisions import QUERY_ALL
 from coterie._compiled.trees import Arrays
 from coterie.tasks.index import Index, WholeNumbers, check_no_collisions, distinct_labels
-from coterie.tasks.recency import Recency, Turnover
 from coterie.tasks.relations.groups import GroupIndex
+from coterie.tasks.task_limit import Recency, Turnover
 from coterie.types import Array, Json
 
 from .contract import (
