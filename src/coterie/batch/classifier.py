@@ -26,8 +26,9 @@ from .target_codes import classes_of
 class MultitaskKernelClassifier(BatchClassifier):
     """Classifier by kernel ridge regression on class codes; predicts the class with the nearest code (ROS11 §6.2).
 
-    Each class has a code: +1 and -1 for two classes, by default a unit vector for more. The codes of the rows are
-    regressed as by :class:`MultitaskKernelRidge`. Unit vectors with independent outputs are one-vs-all.
+    Each class has a code, which the model learns to predict by ridge regression, as :class:`MultitaskKernelRidge` does.
+    It is +1 or -1 for two classes, and by default a unit vector for more. Unit vectors with independent outputs are
+    one-vs-all.
 
     Parameters
     ----------

@@ -26,6 +26,8 @@ from .problem import Problem, problem_of
 class MultitaskKernelRidge(BatchEstimator):
     """Kernel ridge regression for many tasks, which share through M = A⁻¹ (ROS11 §3-5).
 
+    A is the interaction matrix of the tasks, and M = A⁻¹ their output kernel.
+
     With the kernel Q((x, s), (z, t)) = k(x, z) M_st it minimises, over functions f = (f_1, ..., f_T),
 
         Σ_i (y_i - f_(t_i)(x_i))² + alpha Σ_st A_st ⟨f_s, f_t⟩,

@@ -24,6 +24,9 @@ from .second_order import margin_variance
 class MultitaskAROW(LinearEstimator):
     """Adaptive regularisation of weights (AROW) for many tasks: every weight has a mean and a variance.
 
+    M is the inverse of the tasks' interaction matrix, by which they share updates, y the label, -1 or 1, and margin the
+    score, the sign of which is the prediction.
+
     A task predicts with the sum of its own weights and those of its groups, whose prior variances are their weights in
     M. If y·margin < 1, the means move towards the label in proportion to their variances, and the variances shrink; see
     :class:`coterie.updates.DiagonalAROW` for the equations.

@@ -25,6 +25,9 @@ from .parameter_fields import TaskEstimator
 class HeterogeneousMultitaskPerceptron(TaskEstimator):
     """Perceptron for tasks with separate feature spaces and similar margins in each round (MMPERC, CCG08 §6).
 
+    v is the sum of the instances with a mistake, with the sign of their labels y, b the strength of similarity, and u_k
+    any weights of task k.
+
     In each round the instances of all K tasks are seen, x_1, ..., x_K of any sizes, one task i is active, and its label
     is predicted. With φ_k the instance x_k in its own part of the joint space, of dimension D, and φ their sum,
 

@@ -33,6 +33,9 @@ def _count(place: int, meaning: str) -> Any:
 class MultitaskKernelPerceptron(TaskEstimator):
     """A kernel Perceptron for many tasks, with one budget of support vectors for all of them (CC12).
 
+    x_j, i_j and beta_j are the record, the task and the coefficient of support vector j, k is the kernel, and A the K x
+    K interaction matrix of the K tasks, by whose inverse M they share updates.
+
     The margin of a record (x, i) is f_i(x) = Σ_j beta_j M_(i_j i) k(x_j, x) over the support vectors j, with M = A⁻¹. A
     mistake, y·margin <= 0, adds the record with beta = y times its weight. If there are then too many support vectors,
     the budget decides which one to remove. So memory is bounded for any number of records and tasks, and tasks with

@@ -21,6 +21,9 @@ from .parameter_fields import LinearEstimator
 class MultitaskLogistic(LinearEstimator):
     """Online logistic regression for many tasks, with calibrated probabilities (AdaLog).
 
+    A is the interaction matrix of the tasks, w_i are the weights of task i, w_g those of a group g of tasks, and y is
+    the label, -1 or 1.
+
     M = A⁻¹ is the matrix of the relation: a record of one task updates the vectors of the others by its entries.
     A task predicts by the sum of its own weights and those of its groups, f = (w_i + Σ_g w_g) · x. Every record updates
     each of these vectors by the gradient of the logistic loss. The rate decreases with the squared gradients of the

@@ -94,6 +94,9 @@ class _WithExponent(_PerceptronsOfViews):
 class MultiviewPerceptron(_WithExponent):
     """Matrix Perceptron for K views in one feature space, with the Schatten 2p-norm (CCG08 §7, FOR09 ch. 3).
 
+    A record X has the K views as columns x_1, ..., x_K, y is its label, -1 or 1, W are the weights, and ‖·‖_S2p is the
+    2p-norm of the singular values.
+
     V is the sum of the mistakes, V += y X if y·margin <= 0, and the margin is ⟨W, X⟩ = Σ_k w_k · x_k with
 
         W = ∇ ½‖V‖²_S2p = ‖V‖_S2p^(2 - 2p) V (V'V)^(p - 1),    0 at V = 0    (3.1.4).
@@ -192,6 +195,8 @@ class MultiviewPerceptron(_WithExponent):
 class OrthogonalMultiviewPerceptron(_WithExponent):
     """Perceptron for views with separate feature spaces, with a norm over views (FOR09 ch. 4, Figure 4.1).
 
+    x_k is view k of a record, y its label, -1 or 1, and p the exponent of the norm.
+
     v_k is the sum of view k of the mistakes, v_k += y x_k for all k together if y·margin <= 0, and
 
         margin = (Σ_k ‖v_k‖^2p)^(1/p - 1) Σ_k ‖v_k‖^(2(p - 1)) v_k · x_k    (4.1.6, with its factor).
@@ -271,7 +276,11 @@ class OrthogonalMultiviewPerceptron(_WithExponent):
 
 @spec.estimator
 class ParallelPerceptrons(_PerceptronsOfViews):
-    """Parallel Perceptrons: one per view, updated on its own mistakes; the prediction is the sum of margins (CCG08 §8).
+    """Parallel Perceptrons: one per view, updated on its own mistakes.
+
+    The prediction is the sum of margins (CCG08 §8).
+
+    x_k is view k of a record, y its label, -1 or 1, and v_k the weights of view k.
 
     v_k += y x_k if y v_k · x_k <= 0, and margin = Σ_k v_k · x_k. The paper calls it the "trivial baseline" and reports
     no method with a significant advantage over it if all views share a label. In contrast, a Perceptron on the

@@ -18,6 +18,9 @@ from .parameter_fields import TaskEstimator
 class PNormMultitaskPerceptron(TaskEstimator):
     """The p-norm Perceptron for many tasks: for comparators with few non-zero weights (CCG08 §5).
 
+    T is a K x K matrix of the K tasks (the parameter ``transformation``), y the label, -1 or 1, d the number of
+    features, and u any weights with which the learner is compared.
+
     With φ the record x in the block of its task, z = (T ⊗ I)φ, and v the sum of y z over the mistakes so far,
 
         w = ∇½‖v‖_p² = sign(v) |v|^(p-1) / ‖v‖_p^(p-2),    margin = w·z,

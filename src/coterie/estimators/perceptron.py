@@ -21,6 +21,9 @@ from .parameter_fields import LinearEstimator
 class MultitaskPerceptron(LinearEstimator):
     """One linear classifier per task, updated by the mistakes of all through M = A⁻¹ (CCG08 Fig. 1, SRDV11, CC12).
 
+    w_i are the weights of task i, y is the label, -1 or 1, and A the K x K interaction matrix of the K tasks: updates
+    are shared by its inverse M, and A ⊗ I is the penalty on all weights.
+
     The margin of a record (x, i) is w_i · x. If the rule has a step size tau > 0, it updates every task j,
 
         w_j <- w_j + tau y M_ji x,        tau = 1 on a mistake (y·margin <= 0) for the Perceptron.

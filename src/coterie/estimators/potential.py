@@ -19,6 +19,8 @@ from .parameter_fields import TaskEstimator
 class PotentialMultitaskPerceptron(TaskEstimator):
     """The Perceptron of any potential for many tasks: exponentiated gradient, p-norms, and custom ones.
 
+    T is a K x K matrix of the K tasks (the parameter ``transformation``), and y the label, -1 or 1.
+
     With φ the record x in the block of its task, z = (T ⊗ I)φ, and v = rate Σ y z over the mistakes so far,
 
         w = ∇Φ*(v),    margin = w·z,

@@ -24,6 +24,9 @@ from .parameter_fields import LinearEstimator
 class MultitaskRegressor(LinearEstimator):
     """Online linear regression for many tasks, each task learning from the others.
 
+    w_i are the weights of task i, tau is the size of the step, and M the inverse of the tasks' interaction matrix A, by
+    which they share updates.
+
     The prediction of a record (x, i) is m + s f, where f = w_i · x is its margin and m and s are the mean and the
     standard deviation of all labels so far; internally, a label y is (y - m) / s. So labels can have any unit, and a
     new model starts at the mean. Every record with a positive loss updates every task j,

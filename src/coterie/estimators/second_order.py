@@ -67,6 +67,9 @@ class SecondOrderEstimator(TaskEstimator):
 class SecondOrderMultitaskPerceptron(SecondOrderEstimator):
     """Second-order Perceptron for many tasks, with the full covariance of the weights (CCG08 Fig. 2, §4.1).
 
+    A is the K x K interaction matrix of the K tasks, M = A⁻¹ the matrix by which they share, y_s is the label of
+    mistake s, -1 or 1, and k the kernel.
+
     With φ the record x in the block of its task i, and sums over the mistakes so far, the margin of a record is
 
         r = φ'(ridge · A ⊗ I + Σ φ_s φ_s' + φφ')⁻¹ Σ y_s φ_s,
@@ -131,6 +134,9 @@ class SecondOrderMultitaskPerceptron(SecondOrderEstimator):
 @spec.estimator
 class SecondOrderMultitaskRegressor(SecondOrderEstimator):
     """Multitask ridge regression, exact after each record, with variances of predictions.
+
+    A is the K x K interaction matrix of the K tasks, M = A⁻¹ the matrix by which they share, y_s is the label of record
+    s, and k the kernel.
 
     With φ the record x in the block of its task i and sums over all records so far, a prediction and its variance are
 

@@ -72,7 +72,7 @@ class _BaseRule:
 
 @spec.part
 class Perceptron(_BaseRule):
-    """Perceptron rule: a step of size one on every mistake, tau = 1 if y·margin <= 0, else 0 (CCG08 Fig. 1).
+    """Perceptron rule: the step size tau is 1 on a mistake (y·margin <= 0), else 0 (CCG08 Fig. 1).
 
     tau is the size of the step, y the label, -1 or 1, and margin the score before the update.
 
@@ -190,7 +190,7 @@ class AROW(_BaseRule):
 
 @spec.part
 class SecondOrder(_BaseRule):
-    """Second-order Perceptron rule: tau = (1 - y f) / (v + r) on every mistake, with the margin f (CCG08 §4).
+    """Second-order Perceptron rule: on a mistake the step size is tau = (1 - y f) / (v + r) (CCG08 §4).
 
     y is the label, -1 or 1, f the margin before the update, v the variance of the margin, and r that of a label.
 
@@ -218,7 +218,7 @@ class SecondOrder(_BaseRule):
 
 @spec.part
 class Squared(_BaseRule):
-    """Squared loss (y - margin)² / 2: tau = |y - margin|, towards y, on every record.
+    """Squared loss: the step size is tau = |y - margin|, towards the label y, on every record.
 
     The loss is (y - margin)² / 2, for the margin before the update. v is the variance of the margin, r that of a label,
     and M_ii the diagonal entry of the task in M = A⁻¹, by which tasks share updates.
