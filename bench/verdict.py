@@ -30,7 +30,7 @@ from papers import data as datasets
 
 import coterie as ct
 from coterie.evaluation.comparison import BASELINES, best_baseline
-from coterie.evaluation.significance import class_of_size
+from coterie.evaluation.noise import class_of_size
 from coterie.evaluation.verdict import shown_gain, verdict
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))

@@ -11,7 +11,7 @@ import coterie as ct
 import known
 import samples
 from coterie.evaluation.confidence_intervals import FEW, Tally, mean_of_tasks
-from coterie.evaluation.significance import (
+from coterie.evaluation.noise import (
     KINDS,
     OfClasses,
     OfLabels,

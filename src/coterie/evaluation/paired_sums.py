@@ -11,7 +11,7 @@ from coterie.types import Array, Arrays
 
 from .confidence_intervals import Tally, add_groups
 from .costs import AMOUNTS, LOG_LOSS, RATES, SQUARES, CostWords
-from .significance import KINDS, Noise, OfPredictions, kind_of
+from .noise import KINDS, Noise, OfPredictions, kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -27,7 +27,7 @@ from coterie.types import AnyLabels, Array, Flags, Floats, Ints, Json, Label
 from coterie.wording import counted
 
 from .costs import AMOUNTS, LOG_LOSS, RATES, SQUARES, CostWords, log_losses
-from .significance import Noise, OfClasses, OfLabels, OfNumbers
+from .noise import Noise, OfClasses, OfLabels, OfNumbers
 
 #: The largest residual, so that sums of products of its powers are finite.
 LARGEST_RESIDUAL = 1e45

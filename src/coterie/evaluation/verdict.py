@@ -8,7 +8,7 @@ the log loss if both have probabilities, the squared error of numbers, and other
   (:func:`coterie.evaluation.confidence_intervals.mean_of_tasks`). The same is computed for each size class, from tasks
   of one or two records to those of more than 300.
 * A task's own gain is the mean over its rounds, with an interval whose noise follows from the predictions, see
-  :mod:`coterie.evaluation.significance`. It makes no assumptions about the other tasks' gains.
+  :mod:`coterie.evaluation.noise`. It makes no assumptions about the other tasks' gains.
 * A task is ``"helped"`` (``"hurt"``) if Benjamini and Hochberg's procedure selects it at a false discovery rate of
   1 - confidence, and its interval lies above (below) zero. All others are ``"unclear"``. Gains and losses have one
   procedure each: the rate is that of the tasks called helped, and that of the tasks called hurt, not of both together.
@@ -33,8 +33,8 @@ from coterie.wording import SPOKEN, counted, digits_of, listed, spoken
 from .baselines import CONSTANT, LabelBaselines
 from .confidence_intervals import mean_of_tasks, normal_interval
 from .costs import RATES, CostWords
+from .noise import SIZES, class_of_size, select_discoveries
 from .paired_sums import Pair
-from .significance import SIZES, class_of_size, select_discoveries
 from .trace import BaseRate, ratio
 
 if TYPE_CHECKING:

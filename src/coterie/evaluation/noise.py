@@ -1,4 +1,4 @@
-r"""Significance of a task's gain: confidence intervals, p-values, and the choice of tasks called helped or hurt.
+r"""The noise of a task's mean gain: its confidence interval, and the p-values of its sign.
 
 Both predictions of a round are known before its label. Only the label is random, so the noise of a gain follows from
 the predictions alone: a task of two records has the noise of such records, even if its two gains are equal. Let g be a
