@@ -53,7 +53,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
 
 @cache
 def _sources(room: str) -> str:
-    """Return a digest (hash) of the source files of a subpackage."""
+    """Return a hash of the source files of a subpackage (``room``)."""
     digest = hashlib.blake2b(Path(__file__).read_bytes(), digest_size=16)
     for path in sorted((Path(__file__).parent / room).glob("*.py")):
         digest.update(path.name.encode())
@@ -62,14 +62,14 @@ def _sources(room: str) -> str:
 
 
 def _sources_for(module: str) -> tuple[str, ...]:
-    """Return digests of the subpackages that a module may use; of all of them for modules of other packages."""
+    """Return hashes of the subpackages that a module may use; of all of them for modules of other packages."""
     parts = module.split(".")
     room = parts[2] if parts[:2] == ["coterie", "_compiled"] else ""
     return tuple(map(_sources, (*ROOMS[room], room) if room in ROOMS else ROOMS))
 
 
 def _kinds_in(kind: Any) -> Iterator[type]:
-    """Yield the named tuples in a numba type, including nested ones."""
+    """Yield the named-tuple types that occur in a numba type, nested ones included."""
     if isinstance(kind, types.BaseTuple):
         inner: Any = kind
         if isinstance(kind, types.BaseNamedTuple):
@@ -79,7 +79,7 @@ def _kinds_in(kind: Any) -> Iterator[type]:
 
 
 class _Files:
-    """The cached machine code of one function, one file per combination of types, with a digest of its sources.
+    """The cached machine code of one function: one file per combination of argument types, with a hash of the sources.
 
     numba's own index of such files is not safe for concurrent processes; file names that depend on the types need no
     index.
@@ -149,14 +149,14 @@ def _digest(*parts: Any) -> bytes:
 
 
 class _Linked(JITCodeLibrary):
-    """Compiled code of a function and its callees, to be linked into a caller's code."""
+    """Compiled code of a function and its callees, which is linked into the code of a caller."""
 
     def add_linking_library(self: Any, library: Any) -> None:
         if library is not rtsys.library:  # which numba gives to every function, so to the outermost too
             super().add_linking_library(library)
 
     def _optimize_final_module(self) -> None:
-        """Do nothing: the outermost function is optimised together with this code."""
+        """Do nothing, because the outermost function is optimised together with this code."""
 
     def _finalize_final_module(self: Any) -> None:
         """Mark the code as final without passing it to LLVM's execution engine."""
@@ -175,7 +175,7 @@ class _Linked(JITCodeLibrary):
 
 class _NoEnvironment:
     def set_env(self, name: str, environment: Any) -> None:
-        """Do nothing: linked code has no Python objects, which numba stores here."""
+        """Do nothing: numba stores Python objects here, and linked code has none."""
 
 
 class _LinkedCompiler(Compiler):

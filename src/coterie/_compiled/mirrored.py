@@ -21,7 +21,7 @@ Gradient: TypeAlias = Callable[[Matrix], Matrix]
 
 
 class Mirrored(NamedTuple):
-    """Model: sums of updates g, transformed sums v and weights W, all (K, d), and the transform T (K, K)."""
+    """Model with weights from a potential: sums g of updates, transformed sums v, and weights W, all (K, d)."""
 
     raw: Any
     values: Any
@@ -48,14 +48,14 @@ class Mirrored(NamedTuple):
         require_finite("transform", self.transform)
 
     def resized(self, T: Matrix, rate: float, gradient: Gradient, features: int) -> Self:
-        """Recompute the model for another transform T, and for this many features: O(K² d)."""
+        """Recompute the model for another K x K transform T, and for this many features: O(K² d)."""
         K, d = self.raw.shape
         raw = np.pad(self.raw, ((0, len(T) - K), (0, features - d)))
         v = rate * (T @ raw)
         return type(self)(raw, v, T @ gradient(v), T, self.sharing)
 
     def move(self, i: int, x: Matrix, rate: float, gradient: Gradient) -> None:
-        """Add x to the sum of task i, and recompute the weights."""
+        """Add the vector x to the sum of updates of task i, and recompute all weights."""
         self.raw[i] += x
         for j in np.flatnonzero(self.transform[:, i]):
             self.values[j] += (rate * self.transform[j, i]) * x

@@ -28,7 +28,7 @@ _BOUNDED = {"Gaussian", "MixedEffects", "OwnPrior", "Residuals"}
 
 
 def flatten(model: Any, prefix: str = "") -> tuple[Any, Arrays]:
-    """Split a model into its structure, as JSON data, and copies of its arrays by dotted name.
+    """Split a model (nested named tuples) into its structure as JSON data, and copies of its arrays by dotted name.
 
     Only the part of a table named by :class:`Part` is copied, so that equal models give equal arrays.
     """
@@ -54,7 +54,7 @@ def _parts(model: Any) -> tuple[type, dict[str, Any]]:
 
 
 def require_held(model: T, prefix: str = "") -> T:
-    """Return the model; raise ValueError if it contains numbers that are not finite, or would overflow in learning.
+    """Return the model; raise ValueError if its numbers are not finite, or so large that learning would overflow.
 
     Raises
     ------
@@ -100,7 +100,7 @@ def _require_numbers(path: str, array: NDArray[Any]) -> None:
 
 
 def rebuild(shape: Any, arrays: Arrays, *likes: Any, prefix: str = "") -> Any:
-    """Restore a model from the result of :func:`flatten`, with the types of one of the models ``likes``.
+    """Restore a model from the result of :func:`flatten`; it must have the types of one of the models ``likes``.
 
     The types of named tuples (tables may have another storage), the types and dimensions of arrays, and numbers that
     select compiled code are compared. Array entries are only checked for their size; each model's ``check`` does the
@@ -145,7 +145,7 @@ _STORAGES: tuple[tuple[Any, Any], ...] = (*TABLES.values(), MANY, (FeatureMajor,
 
 
 def _kinds_of(like: Any) -> list[Any]:
-    """Return the types that a model with the same parameters may have."""
+    """Return the types that a model with the same parameters as ``like`` may have."""
     kind = type(like)
     return [kind, *(other for pair in _STORAGES if kind in pair for other in pair if other is not kind)]
 

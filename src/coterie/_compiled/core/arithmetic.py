@@ -55,7 +55,10 @@ def to_unit_length(values, first, end):
 
 @no_refcount
 def gaussian(scale, product, here, there):
-    """Return the Gaussian kernel exp(-scale · ‖x - z‖²) from ``product`` = x · z and the squared norms of x and z."""
+    """Return the Gaussian kernel exp(-scale · ‖x - z‖²) of two vectors x and z.
+
+    ``product`` is x · z; ``here`` and ``there`` are their squared norms.
+    """
     return exp_of_negative(scale * (2.0 * product - here - there))
 
 

@@ -15,7 +15,7 @@ from .generic import no_refcount
 
 
 def roomy(have: int, need: int) -> int:
-    """Return the size for an array that needs ``need`` entries: ``have``, or at least 1.5 times ``have``."""
+    """Return the capacity for an array of ``need`` entries: ``have`` if that is enough, else 1.5 times it or more."""
     return have if need <= have else max(need, have + have // 2)
 
 
@@ -39,7 +39,7 @@ def resized(array: NDArray[Any], shape: tuple[int, ...], fill: float = 0) -> NDA
 
 
 class Dropped(NamedTuple):
-    """A plan to remove rows of an array: the last rows take the indices of removed rows, and ``left`` rows remain.
+    """A plan to remove rows of an array: the last rows take the numbers of removed rows, and ``left`` rows remain.
 
     ``rows`` are removed, row ``moved[k]`` becomes row ``places[k]``, and all others keep their numbers. ``named`` rows
     are cleared instead of removed.
@@ -59,7 +59,7 @@ class Dropped(NamedTuple):
 
     @classmethod
     def plan(cls, rows: Any, known: int, named: bool = False) -> Self:
-        """Plan the removal of ``rows`` among ``known`` rows; ``named`` rows are set to zero and keep their indices."""
+        """Plan the removal of ``rows`` out of ``known`` rows; ``named`` rows are only set to zero."""
         rows = np.asarray(rows, np.int64)
         if named:
             return cls(rows, rows[:0], rows[:0], known, known)
@@ -69,7 +69,7 @@ class Dropped(NamedTuple):
         return cls(rows, rows[rows < left], left + np.flatnonzero(stays), left, known)
 
     def move(self, array: NDArray[Any]) -> None:
-        """Remove rows from an array in place; the freed rows at its end are set to zero."""
+        """Remove the planned rows from an array in place; the freed rows at its end are set to zero."""
         array[self.rows] = 0
         array[self.places] = array[self.moved]
         array[self.left : self.known] = 0
@@ -88,7 +88,7 @@ class Dropped(NamedTuple):
         return order
 
     def renumbered(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Map old row indices to new ones: -1 for removed rows, and for -1."""
+        """Replace old row numbers by new ones; removed rows get -1."""
         new = np.arange(self.known + 1)
         new[self.moved] = self.places
         new[self.rows] = new[-1] = -1
@@ -96,7 +96,7 @@ class Dropped(NamedTuple):
 
 
 def aligned(places: int, line: int) -> NDArray[np.float64]:
-    """Return an array of zeros with a memory address that is a multiple of ``line`` bytes."""
+    """Return an array of ``places`` zeros that starts at a multiple of ``line`` bytes in memory."""
     zeros = np.zeros(places + line // 8)
     first = -zeros.ctypes.data % line // 8
     return zeros[first : first + places]

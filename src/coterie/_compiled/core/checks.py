@@ -20,7 +20,7 @@ MOST_FEATURES = 2**30
 
 
 class Bounds(NamedTuple):
-    """Upper bounds of the indices in a model's arrays: the numbers of tasks, groups, features and rounds.
+    """Upper bounds of the indices in the arrays of a saved model: numbers of tasks, groups, features and rounds.
 
     ``paths`` has the groups of each task, one column per level, and no columns for tasks without groups.
     """
@@ -33,7 +33,7 @@ class Bounds(NamedTuple):
 
 
 def require(fits: Any, what: str) -> None:
-    """Raise ValueError with this message unless ``fits`` is true.
+    """Raise ValueError with this message unless ``fits`` is True.
 
     Raises
     ------
@@ -73,5 +73,8 @@ def require_counts(name: str, array: NDArray[Any], length: int) -> None:
 
 
 def require_rate(name: str, number: float, least: float = 0.0, most: float = np.inf) -> None:
-    """Raise ValueError for a number that is not finite, not above ``least``, or above ``most``."""
+    """Raise ValueError unless a number is finite, above ``least``, and at most ``most``.
+
+    ``name`` is for the message.
+    """
     require(np.isfinite(number) and least < number <= most, f"{name} is {number!r}")

@@ -9,7 +9,7 @@ from .generic import compiled
 
 @compiled
 def count_before(task, values, ends, first, counts, sums):
-    """Return, for each round, the number and the sum of its task's values that arrived before the round.
+    """Return, for each round, the number and the sum of the labels of its task that arrived before it.
 
     Round t has the task ``task[first + t]``, and ``values[: ends[t]]`` arrived before it. The values up to the last
     entry of ``ends``, which has one more entry than there are rounds, are added to ``counts`` and ``sums`` of their

@@ -42,7 +42,9 @@ _EQUAL_SIGN = "="
 
 
 def read_dictionary(record: AnyRecord, numbers: Columns, plain: frozenset[type] = PLAIN) -> Entries | None:
-    """Return the values and the column indices of the known features of a dictionary; None if it is not plain.
+    """Return the values and the columns of the known features of a dictionary; None if it has values of other types.
+
+    ``numbers`` maps names to columns, and ``plain`` are the allowed types.
 
     A number is the value of its name, a string the feature ``name=string`` of value 1. None is returned for values that
     are neither strings with letters nor finite numbers of a type in ``plain``, or too large in total.
@@ -61,7 +63,7 @@ def read_dictionary(record: AnyRecord, numbers: Columns, plain: frozenset[type] 
 def read_with_unseen(
     record: AnyRecord, numbers: Columns, plain: frozenset[type], scaled: bool
 ) -> tuple[NDArray[np.float64], NDArray[np.int32], int] | None:
-    """Return the values and columns of all features of a dictionary, known ones first, and the number of known ones.
+    """Return values and columns of all features of a dictionary, known ones first, and the number of known ones.
 
     The others follow with columns from ``UNSEEN`` on and the values that they have once they are learned: where numbers
     are ``scaled``, a new one counts as its presence after one absence. None is returned as by :func:`read_dictionary`,
@@ -83,7 +85,10 @@ def read_with_unseen(
 
 
 def read_in_python(record: AnyRecord, numbers: Columns, plain: frozenset[type]) -> Entries | None:
-    """Return the values and column indices of the known features of any mapping, as Python code."""
+    """Return the values and columns of the known features of any mapping.
+
+    It is the Python version of :func:`read_dictionary`.
+    """
     names: Any = record
     values: Any = record.values()
     try:
@@ -164,7 +169,7 @@ def _find_text(numbers, name, text, equal_sign):
 
 @compiled
 def _scaled_unseen(numbers, name, is_text, equal_sign):
-    """Return the scaled value of an unseen numeric feature; NaN if its value is text."""
+    """Return the scaled value of a number without a column; NaN if the value is text."""
     if is_text:
         return np.nan if _find(numbers, name) else 1.0
     # the z-score of a first number is 0, and its presence counts unless the name was missing in all records
@@ -176,7 +181,9 @@ def _scaled_unseen(numbers, name, is_text, equal_sign):
 
 @holds_gil
 def _read(record, numbers, addresses, scaled, values, columns):
-    """Write values and columns of known features, and values of unseen ones from the end; return both counts.
+    """Write the values and columns of known features to arrays, and values of others from their end.
+
+    Return both counts.
 
     The first number is negative if the record is not plain.
     """
@@ -215,7 +222,7 @@ def _read(record, numbers, addresses, scaled, values, columns):
 
 
 def with_space(values: NDArray[np.float64], columns: NDArray[np.int32], n: int, constant: bool) -> Entries:
-    """Reserve one entry for a constant after the first n entries, and n entries at the end for second columns."""
+    """Return the first n entries with space for a constant after them, and for n second columns at the end."""
     gap, space = np.zeros(int(constant)), np.zeros(n)
     spaced = np.concatenate([columns[:n], gap, columns[n:], space]).astype(np.int32)
     return np.concatenate([values[:n], gap, values[n:], space]), spaced

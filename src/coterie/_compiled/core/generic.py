@@ -30,7 +30,7 @@ _BODIES: dict[Body, list[tuple[tuple[type, ...], Body]]] = {}
 
 
 def compiled(function: F) -> F:
-    """Compile a function without the interpreter lock (``nogil``), with a cache on disk.
+    """Compile a function with numba, without the interpreter lock, and cache it on disk.
 
     Compiled code is invalid after a change to a module of its room, or of a room below: see `_numba.ROOMS`.
     """
@@ -63,7 +63,7 @@ def no_refcount_noinline(function: F) -> F:
 
 
 def generic(function: F) -> F:
-    """Declare a generic function; its bodies are registered by :func:`when`, and its own body is never executed."""
+    """Declare a generic function: its bodies are registered by :func:`when`, and it has none itself."""
     return _overloaded(function, _OPTIONS | LINKED)
 
 
@@ -84,7 +84,7 @@ def _overloaded(function: F, options: Any) -> F:
 
 
 def when(function: Body, *kinds: type) -> Callable[[F], F]:
-    """Register a body of a generic function for leading arguments of these named-tuple types or their subclasses.
+    """Register a body of a generic function for arguments of these named-tuple types, or of their subclasses.
 
     ``object`` and omitted types match any type. If several bodies match, the one with the most types is chosen, then
     the one with the most derived types, then the first.
@@ -108,7 +108,7 @@ _FORWARDED: dict[int, Callable[[Body], Body]] = {
 
 
 def forward(wrapper: type, *functions: Body) -> None:
-    """Register bodies for a named tuple that wraps a model (its first field), by calls of the model's bodies."""
+    """Register bodies for a named tuple that wraps a model (its first field): each calls the body of that model."""
     for function in functions:
         when(function, wrapper)(_FORWARDED[len(signature(function).parameters)](function))
 

@@ -28,7 +28,7 @@ _33 = np.uint64(33)
 
 @no_refcount
 def fnv1a_of(state, c):
-    """Return the FNV-1a hash state after one more byte."""
+    """Return the state of the FNV-1a hash after one more byte c."""
     # uint64 arithmetic wraps around, which is the modulus 2^64
     return (state ^ c) * FNV_PRIME
 
@@ -52,13 +52,16 @@ def mix(state):
 
 @no_refcount
 def slot(state, mask):
-    """Return the column index of a hash state; ``mask`` is ``2**bits - 1``."""
+    """Return the column of a hash state, its last bits; ``mask`` is ``2**bits - 1``."""
     return np.int32(mix(state) & mask)
 
 
 @no_refcount
 def hash_strings(state, data, offsets, mask, out):
-    """Hash the keys ``prefix + string_i`` of an Arrow string array; ``state`` is the hash state of the prefix."""
+    """Hash a prefix followed by each string of an Arrow array, and write the columns to ``out``.
+
+    ``state`` is the hash state of the prefix.
+    """
     for i in range(len(out)):
         out[i] = slot(fnv1a(state, data, offsets[i], offsets[i + 1]), mask)
 
@@ -76,12 +79,12 @@ def as_bytes(buffer: object) -> NDArray[np.uint8]:
 
 
 def encode_key(key: str) -> bytes:
-    """Encode a key as UTF-8; lone surrogates are encoded instead of raising an error."""
+    """Encode a feature key as UTF-8; an invalid character (a lone surrogate) is encoded, too."""
     return key.encode("utf-8", "surrogatepass")
 
 
 def prefix_state(prefix: str) -> np.uint64:
-    """Return the FNV-1a state after a prefix, from which keys with this prefix are hashed."""
+    """Return the state of the FNV-1a hash after a prefix, from which all keys with this prefix are hashed."""
     return np.uint64(fnv1a(FNV_OFFSET, as_bytes(encode_key(prefix)), 0, len(encode_key(prefix))))
 
 

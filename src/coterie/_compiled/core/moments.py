@@ -33,7 +33,7 @@ LIMIT = 5.0
 
 
 class Moments(NamedTuple):
-    """Running moments of one feature: weight, mean and squares of all values but the minimum and the maximum.
+    """Running moments of one feature: weight, mean and squared deviations, without the smallest and the largest value.
 
     The first value is ``low``, and weighs ``low_weight``; ``high`` weighs 0 until there are two.
     """
@@ -56,7 +56,7 @@ LOW, LOW_WEIGHT = Moments._fields.index("low"), Moments._fields.index("low_weigh
 
 @no_refcount
 def count(row):
-    """Return the total weight of the values in a row of moments."""
+    """Return the total weight of the values in ``row``, the moments of a feature."""
     return row[0] + row[4] + row[6]
 
 
@@ -77,7 +77,7 @@ def _clipped(deviation, weight, squares):
 
 @no_refcount
 def noted(x, v, moments):
-    """Return the moments after one more value x of weight v > 0."""
+    """Return the moments after one more value x with the weight v > 0."""
     weight, mean, squares, low, low_weight, high, high_weight = moments
     if low_weight == 0.0:
         return Moments(0.0, x, 0.0, x, v, x, 0.0)
@@ -118,7 +118,7 @@ def scale_of(moments):
 
 @no_refcount
 def scored(x, mean, deviation, limit):
-    """Return the z-score of x, clipped to ± ``limit``; 0 if the deviation is 0."""
+    """Return the z-score of x for this mean and standard deviation, clipped to ± ``limit``; 0 if the deviation is 0."""
     if deviation > 0.0:
         return min(max((x - mean) / deviation, -limit), limit)
     return 0.0
@@ -126,7 +126,7 @@ def scored(x, mean, deviation, limit):
 
 @no_refcount
 def z_score(x, moments, j, update):
-    """Return the clipped z-score of a value of feature j; with ``update`` the moments first include the value."""
+    """Return the clipped z-score of a value x of feature j. If ``update``, the moments first include x."""
     row = moments[j]
     present = Moments(row[0], row[1], row[2], row[3], row[4], row[5], row[6])
     if update:

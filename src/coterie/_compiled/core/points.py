@@ -16,7 +16,7 @@ ROUNDING = 1e-13
 
 
 class Points(NamedTuple):
-    """Records with their squared norms and the round in which each was learned.
+    """Records for kernels, with their squared norms and the round in which each was learned.
 
     ``features`` is the width of their space.
     """
@@ -59,14 +59,14 @@ class RadialKernel(Kernel, Protocol):
 
 @runtime_checkable
 class PlainProduct(Kernel, Protocol):
-    """Interface of kernels that are the inner product if ``plain`` is true, so that the model has feature weights."""
+    """Interface of kernels that may be the plain inner product (``plain`` is True), so that features have weights."""
 
     @property
     def plain(self) -> bool: ...
 
 
 def points(rows: Rows, rounds: NDArray[np.int64], features: int) -> Points:
-    """Return records as `Points`, with their squared norms."""
+    """Convert rows to `Points`, with their squared norms; ``rounds`` are the rounds of the records."""
     return Points(rows, rows.squares(), rounds, features)
 
 
@@ -76,7 +76,7 @@ def piece(points: Points, first: int, last: int) -> Points:
 
 
 def products(X: Points, Z: Points, out: NDArray[np.float64]) -> None:
-    """Write the inner products of all pairs to ``out``, shape (n, m): O(n m d) by BLAS, or O(common entries)."""
+    """Write the inner products of all pairs of records to ``out``, shape (n, m): O(n m d), or O(common entries)."""
     if X.rows.dense:
         x, z = (np.asarray(records.rows.values, np.float64) for records in (X, Z))
         np.matmul(x, z.T, out=out)
@@ -86,7 +86,7 @@ def products(X: Points, Z: Points, out: NDArray[np.float64]) -> None:
 
 
 def inverted(Z: Points) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]:
-    """Return an inverted index: for each feature the records that have it, and their values."""
+    """Return an inverted index of sparse records: for each feature the records that have it, and their values."""
     starts = np.zeros(Z.features + 1, np.int64)
     first, last = int(Z.rows.starts[0]), int(Z.rows.starts[-1])
     places, values = np.zeros(last - first, np.int32), np.zeros(last - first)
@@ -133,7 +133,10 @@ def _sparse_products(entries, features, rows, starts, places, values, out):
 
 @compiled
 def gaussians(products, squares, others, scale):
-    """Replace inner products x · z by exp(-scale · ‖x - z‖²), in place."""
+    """Replace inner products x · z by Gaussian kernel values, in place.
+
+    ``squares`` and ``others`` are the squared norms of x and z.
+    """
     for t in range(products.shape[0]):
         row, here = products[t], squares[t]
         for j in range(others.size):
@@ -142,7 +145,7 @@ def gaussians(products, squares, others, scale):
 
 @compiled
 def divided(values, lengths, others):
-    """Divide kernel values by the square roots of k(x, x) and k(z, z), in place; 0 for a norm of 0."""
+    """Divide kernel values by the lengths √k(x, x) and √k(z, z), in place; 0 for a length of 0."""
     inverse = np.zeros(others.size)
     for j in range(others.size):
         inverse[j] = 1.0 / np.sqrt(others[j]) if others[j] > 0.0 else 0.0

@@ -11,7 +11,7 @@ from numba.extending import intrinsic
 
 
 def _prefetch(typing_context: Any, array: Any, place: Any) -> Any:
-    """Prefetch the cache line of ``array[place]`` without waiting; bounds are not checked."""
+    """Ask the processor to load the cache line of ``array[place]``, without waiting and without a bounds check."""
     if not isinstance(array, types.Array) or not isinstance(place, types.Integer):
         return None
 

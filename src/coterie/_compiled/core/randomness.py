@@ -21,7 +21,7 @@ def _scrambled(z):
 
 @compiled
 def uniform(seed, turn, stream=0):
-    """Return a uniform number in [0, 1) for round ``turn``: 53 bits of a hash of (seed, stream, turn), O(1).
+    """Return a random number in [0, 1) that depends only on the seed, the stream and the number ``turn``: O(1).
 
     Parameters
     ----------

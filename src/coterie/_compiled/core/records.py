@@ -42,7 +42,7 @@ class Dense(NamedTuple):
         return Dense(self.values[first:last], self.weights[first:last])
 
     def squares(self) -> NDArray[np.float64]:
-        """Return the squared norm of every record."""
+        """Return the squared Euclidean norm of every record."""
         return np.asarray(np.einsum("td,td->t", self.values, self.values, dtype=np.float64))
 
     def non_zeros(self) -> NDArray[np.int64]:
@@ -103,7 +103,7 @@ class Csr(NamedTuple):
         return self._replace(starts=self.starts[first : last + 1], weights=self.weights[first:last])
 
     def trimmed(self) -> Csr:
-        """Return the records without unused entries before the first record and after the last one."""
+        """Return the records without entries of the arrays before the first record and after the last one."""
         first, last = int(self.starts[0]), int(self.starts[-1])
         return Csr(self.values[first:last], self.features[first:last], self.starts - first, self.weights)
 
@@ -173,7 +173,7 @@ def weights_of(rows: Rows) -> NDArray[np.float64]:
 
 
 def split_unseen(rows: R, features: int) -> tuple[R, NDArray[np.float64]]:
-    """Split records at a column: return the features before it, and the squared norm of the others."""
+    """Return the first ``features`` columns of records, and the squared norm of their other columns."""
     if isinstance(rows, Dense):
         known, unseen = np.hsplit(rows.values, [features])
         dense = rows._replace(values=np.ascontiguousarray(known)) if unseen.size else rows
@@ -188,7 +188,7 @@ def split_unseen(rows: R, features: int) -> tuple[R, NDArray[np.float64]]:
 
 
 def place_unseen(rows: R, features: int) -> R:
-    """Move features without a column (from ``UNSEEN`` on) to the columns from ``features`` on."""
+    """Give features without a column (numbers from ``UNSEEN`` on) the columns from ``features`` on."""
     if not isinstance(rows, Csr) or rows.width <= UNSEEN:
         return rows
     columns = np.where(rows.features < UNSEEN, rows.features, features + rows.features - UNSEEN)
@@ -205,17 +205,17 @@ def _squares(values, starts, squares):
 
 @generic_no_refcount
 def begin(rows, t):
-    """Return the position of the first entry of record t."""
+    """Return the position of the first stored entry of record t."""
 
 
 @generic_no_refcount
 def end(rows, t):
-    """Return the position after the last entry of record t."""
+    """Return the position after the last stored entry of record t."""
 
 
 @generic_no_refcount
 def feature(rows, t, k):
-    """Return the feature of the entry at position k of record t."""
+    """Return the column of the entry at position k of record t."""
 
 
 @generic_no_refcount

@@ -47,7 +47,7 @@ def is_blank(c):
 
 @no_refcount
 def skip_blanks(data, i, stop):
-    """Return the first position from `i` on that is not blank, or `stop`."""
+    """Return the first position in ``data[i:stop]`` that is not blank; `stop` if there is none."""
     while i < stop and is_blank(byte(data, i)):
         i += 1
     return i
@@ -55,7 +55,7 @@ def skip_blanks(data, i, stop):
 
 @no_refcount
 def find(data, i, stop, wanted):
-    """Return the first position from `i` on with the byte `wanted`, or `stop`."""
+    """Return the first position in ``data[i:stop]`` of the byte `wanted`; `stop` if there is none."""
     while i < stop and byte(data, i) != wanted:
         i += 1
     return i
@@ -76,5 +76,5 @@ def whole_number(data, start, stop):
 
 @no_refcount
 def usable(value):
-    """Return True for a finite number with an absolute value of at most `LARGEST_VALUE`."""
+    """Return True for a finite number with an absolute value of at most `LARGEST_VALUE`, which can be squared."""
     return abs(value) <= LARGEST_VALUE

@@ -14,7 +14,7 @@ Integers = NDArray[np.int64]
 
 @no_refcount
 def cell_of(cells, label):
-    """Return the table cell of a label, or the empty cell to insert it; a cell contains a label and its number + 1."""
+    """Return the cell of a hash table that has this label, or the empty cell in which to insert it."""
     last = np.uint64(cells.shape[0] - 1)
     # mixed, because labels such as 1, 2, 3 or multiples of a power of two would crowd in few cells
     at = mix(np.uint64(label)) & last
@@ -25,14 +25,16 @@ def cell_of(cells, label):
 
 @no_refcount
 def find(cells, labels, numbers):
-    """Write the number of each label to ``numbers``, -1 for unknown labels."""
+    """Look up the number of each label in a hash table, and write it to ``numbers``; -1 for unknown labels."""
     for t in range(labels.size):
         numbers[t] = cells[cell_of(cells, labels[t]), 1] - 1
 
 
 @no_refcount
 def add(cells, labels, known, numbers, firsts):
-    """Write the number of each label to ``numbers``; unknown labels get the next numbers, and are added.
+    """Write the number of each label to ``numbers``.
+
+    Unknown labels get the next numbers, after ``known``, and are inserted.
 
     Returns the total number of labels. There must be free cells.
     """
@@ -49,7 +51,7 @@ def add(cells, labels, known, numbers, firsts):
 
 @no_refcount
 def remove(cells, labels):
-    """Remove labels from the table, and move later cells of the same probe sequences."""
+    """Remove labels from a hash table, and move later cells so that all other labels are still found."""
     last = np.uint64(cells.shape[0] - 1)
     for t in range(labels.size):
         hole = np.uint64(cell_of(cells, labels[t]))
@@ -66,13 +68,13 @@ def remove(cells, labels):
 
 @no_refcount
 def renumber(cells, labels, numbers):
-    """Change the numbers of known labels."""
+    """Change the numbers of labels that are in a hash table."""
     for t in range(labels.size):
         cells[cell_of(cells, labels[t]), 1] = numbers[t] + 1
 
 
 class NumberTable:
-    """Integer labels and their numbers, at 32 to 64 bytes per label.
+    """A hash table from integer labels to their numbers, with 32 to 64 bytes per label.
 
     Examples
     --------
@@ -121,7 +123,7 @@ class NumberTable:
         self._count = dropped.left
 
     def _provide(self, most: int) -> None:
-        """Resize the table to at least twice as many cells as labels."""
+        """Enlarge the table so that ``most`` labels fill at most half of its cells."""
         bits = max(4, (2 * most - 1).bit_length())
         self._cells = np.zeros((2**bits, 2), np.int64)
         add(self._cells, self.labels, 0, np.empty(self._count, np.int64), np.empty(self._count, np.int64))

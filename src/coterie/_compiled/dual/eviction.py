@@ -27,13 +27,13 @@ def require_budget(support: Any, size: int) -> None:
 
 
 class _SlotlessBudget:
-    """Base class of budgets with a state that does not depend on the support vectors."""
+    """Base class of budgets with a state that has no entry per support vector."""
 
     __slots__ = ()
     size: int
 
     def drop_tasks(self, dropped: Dropped, slots: Any, groups: Any, sharing: Any) -> Self:
-        """Return the unchanged state."""
+        """Return the state unchanged, because it does not depend on tasks."""
         return self
 
     def check(self, support: Any, bounds: Bounds) -> None:
@@ -48,13 +48,13 @@ class UnboundedBudget(namedtuple("UnboundedBudget", "size"), _SlotlessBudget):
 
 
 class RandomSlots(namedtuple("RandomSlots", "size seed"), _SlotlessBudget):
-    """Random removal: the new vector replaces that in slot floor(u · size), u a function of seed and evictions."""
+    """Random removal: a new support vector replaces the one in a slot that depends on seed and number of evictions."""
 
     __slots__ = ()
 
 
 class EvictionQueue(NamedTuple):
-    """The self-tuned Forgetron, with kernel values divided by c² = ``top`` · max k(x, x).
+    """The state of the Forgetron, with kernel values divided by ``top`` times the largest k(x, x).
 
     ``sums`` has Q, the mistakes M, the common factor of all coefficients, and the largest k(x, x) so far; ``top`` is
     max_i M_ii. ``later`` has, for every slot, the sum of c k(x_j, x) over itself and all later ones. For the oldest
@@ -74,7 +74,7 @@ class EvictionQueue(NamedTuple):
         return cls(size, printed, np.array([0.0, 0.0, 1.0, 0.0]), np.zeros(1), np.zeros((0, 0)))
 
     def with_room(self, capacity: int, levels: int) -> Self:
-        """Resize the state for this many support vectors, of tasks in ``levels`` levels of groups."""
+        """Resize the state for ``capacity`` support vectors, of tasks in ``levels`` levels of groups."""
         return self._replace(later=resized(self.later, (1 + levels, capacity)))
 
     def to_saved(self, size: int, tasks: int) -> Self:
@@ -117,7 +117,10 @@ class DecayBudget(namedtuple("DecayBudget", "size factor phi"), _SlotlessBudget)
 
 @no_refcount
 def penalty(memory, squared, sigma, mu):
-    """Return a and b: shrinking by chi, then removing the oldest support vector, costs a chi² + b chi."""
+    """Return the numbers a and b, for which shrinking by chi and removing the oldest vector costs a chi² + b chi.
+
+    ``sigma`` is the size of its coefficient, and ``mu`` its signed margin.
+    """
     if memory.printed == 1:
         # (3) literally: Ψ(β_r y_r χ, β_r χ f) with 2 c λ, so that σ² multiplies mu and c stands alone
         return squared * sigma * sigma - 2.0 * sigma * sigma * mu, 2.0 * np.sqrt(squared) * sigma
@@ -127,7 +130,7 @@ def penalty(memory, squared, sigma, mu):
 
 @noinline
 def shrinking(a, b, room):
-    """Return the largest chi in (0, 1] with a chi² + b chi <= room, for b >= 0 and room > 0."""
+    """Return the largest factor chi in (0, 1] for which a chi² + b chi is at most ``room``."""
     if a + b <= room:
         return 1.0
     # the positive root of a χ² + b χ = room, rationalised: no cancellation, and right for a <= 0 as well
@@ -140,7 +143,7 @@ when(scale, object)(lambda memory: 1.0)
 
 
 class CommonFactor(NamedTuple):
-    """The common factor of all coefficients, the only part of a budget's state that predictions need."""
+    """The common factor of all coefficients, the only part of a budget's state that predictions read."""
 
     factor: float
 
@@ -149,7 +152,7 @@ when(scale, CommonFactor)(lambda memory: memory.factor)
 
 
 def read_factor(memory: Any) -> CommonFactor:
-    """Return the common factor of a budget's state as a type that is equal for several budgets, to compile once."""
+    """Return the common factor of all coefficients, in a type that several budgets share."""
     if isinstance(memory, EvictionQueue):
         return CommonFactor(float(memory.sums[FACTOR]))
     return CommonFactor(float(memory.factor[0]) if isinstance(memory, DecayBudget) else 1.0)
@@ -206,7 +209,7 @@ def _absorb_waning(m, model, work, t, i, y, signed_margin, turns, s):
 
 @noinline
 def _settle(support, memory):
-    """Multiply the stored coefficients by their common factor, and set the factor to 1."""
+    """Multiply all stored coefficients by the common factor, and set that to 1."""
     coefficients = support.coefficients
     coefficients *= memory.factor[0]
     memory.factor[0] = 1.0
@@ -243,7 +246,10 @@ def _absorb_in_queue(m, model, work, t, i, y, signed_margin, turns, s):
 
 @no_refcount
 def _shrink(memory, coefficient, f, longest):
-    """Choose the shrinking factor phi with the new and the oldest vector included, and shrink all coefficients."""
+    """Choose the factor by which the Forgetron shrinks all coefficients before a removal, and apply it.
+
+    ``f`` is the margin, and ``longest`` the largest k(x, x).
+    """
     sums = memory.sums
     # σ = |β_r| and mu = y_r f(x_r); the sign of a coefficient is the label of its vector
     sigma = abs(coefficient) * sums[FACTOR]
@@ -258,7 +264,7 @@ def _shrink(memory, coefficient, f, longest):
 
 @noinline
 def _rescale(support, memory):
-    """Multiply the stored coefficients by their common factor, and set the factor to 1."""
+    """Multiply all stored coefficients by the common factor, and set that to 1."""
     coefficients, later = support.coefficients, memory.later
     coefficients *= memory.sums[FACTOR]
     # later is a sum of coefficients times kernel values, so it has the same factor
@@ -270,6 +276,8 @@ def _rescale(support, memory):
 def gather(s, support, shares, i, c, values, first, last, later):
     """Add the update c · k(x, ·) of task i to the sums ``later`` of the slots ``first`` to ``last - 1``.
 
+    The sums are the margins that support vectors gain from later updates.
+
     ``values`` are its kernel values with the slots, ``shares`` M's entries. M may change when tasks are added;
     therefore under nested groups the updates of each group are stored separately.
     """
@@ -277,7 +285,7 @@ def gather(s, support, shares, i, c, values, first, last, later):
 
 @generic_no_refcount
 def gathered(sharing, support, r, later):
-    """Return the part of f_i(x) that is due to updates after slot r was filled, for the slot's record x and task i.
+    """Return the part of the margin of support vector r that comes from updates after it was added.
 
     ``sharing`` has the entries of M, ``later`` the sums over later slots.
     """

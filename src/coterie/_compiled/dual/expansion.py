@@ -38,7 +38,7 @@ AT, CHANGES, LACKED, BORN = range(4)
 
 
 class Support(NamedTuple):
-    """Arrays of support vectors by slot: task, groups of the task, round, coefficient; and counts.
+    """Arrays with one entry per slot of a support vector: task, groups, round and coefficient; and counts.
 
     ``counts`` has the numbers of support vectors, evictions, projected mistakes, regularised inverses, and changes
     since the inverse was last computed from the Gram matrix.
@@ -57,7 +57,7 @@ class Support(NamedTuple):
         return cls(none, np.zeros((levels, 0), np.int64), none.copy(), np.zeros(0), np.zeros(5, np.int64))
 
     def select(self, slots: NDArray[np.int64], tasks: NDArray[np.int64]) -> Self:
-        """Return the support vectors in these slots, with new task numbers."""
+        """Return the support vectors in these slots; ``tasks`` are their new task numbers."""
         counts, groups = self.counts.copy(), np.ascontiguousarray(self.groups[:, slots])
         counts[SIZE] = len(slots)
         return type(self)(tasks, groups, self.births[slots], self.coefficients[slots], counts)
@@ -95,14 +95,14 @@ class Support(NamedTuple):
 
 @runtime_checkable
 class SlotMemory(Protocol):
-    """Interface of budget states that have one entry per slot or task."""
+    """Interface of budget states that have one entry per slot of a support vector, or per task."""
 
     def to_saved(self, size: int, tasks: int) -> Any:
         """Return the state without unused capacity."""
 
 
 class Expansion(NamedTuple):
-    """A dual model: support vectors, their records, the budget's state, and the relation."""
+    """A kernel model in dual form: support vectors, their records, the state of the budget, and the relation."""
 
     support: Support
     memory: Any
@@ -115,7 +115,7 @@ class Expansion(NamedTuple):
         return int(self.support.counts[SIZE])
 
     def drop_tasks(self, dropped: Dropped, groups: NDArray[np.int64]) -> Self:
-        """Remove the support vectors of tasks; the caller recomputes inverse Gram matrices."""
+        """Remove the support vectors of tasks. The caller recomputes the inverse of the Gram matrix."""
         tasks = dropped.renumbered(self.support.tasks[: self.support.counts[SIZE]])
         slots = np.flatnonzero(tasks >= 0)
         memory = self.memory.drop_tasks(dropped, slots, groups, self.sharing)
@@ -146,7 +146,7 @@ class Expansion(NamedTuple):
 
 @runtime_checkable
 class Budget(Protocol):
-    """Interface of budgets, which select the support vectors to remove; their state is a named tuple.
+    """Interface of budgets, which choose the support vectors to remove. Their state is a named tuple.
 
     ``size`` is the maximum number of support vectors, None without a limit. ``gram`` names the inverse Gram matrix in
     the state, of the multitask kernel or of the plain kernel. If ``uses_diagonal``, the state needs max_i M_ii in
@@ -170,7 +170,7 @@ class Budget(Protocol):
 
 
 class KernelWork(NamedTuple):
-    """Kernel values of the current block of records, and working arrays.
+    """The kernel values of the current block of records, and working arrays for the loop.
 
     ``values`` has every record's kernel values with the slots, ``among`` with the records of the block; ``pending`` and
     ``pending_among`` are the same for records to predict with delayed labels. ``holder`` is the record of the block in
@@ -192,42 +192,42 @@ class KernelWork(NamedTuple):
 
 @generic_no_refcount
 def has_column(sharing, i):
-    """Return True if column i of M is computed, so that its entries can be read."""
+    """Return True if column i of the relation matrix M has been computed."""
 
 
 @generic_no_refcount
 def shares(sharing, support, n, i, out):
-    """Fill ``out`` with M_(i_j i) for the tasks i_j of the first n support vectors."""
+    """Fill ``out`` with the entries of M between task i and the tasks of the first n support vectors."""
 
 
 @generic_no_refcount
 def store_groups(sharing, support, slot, i):
-    """Store the group numbers of task i in a slot, before the record is stored there."""
+    """Store the groups of task i in a slot before a support vector is stored there."""
 
 
 @generic_no_refcount
 def diagonal_entry(sharing, i):
-    """Return the diagonal entry M_ii."""
+    """Return the diagonal entry M_ii of the relation matrix."""
 
 
 @generic_no_refcount
 def column_entry(sharing, i, task):
-    """Return M_(task, i) from column i, which must be computed."""
+    """Return the entry of the relation matrix M in column i, which must have been computed, and row ``task``."""
 
 
 @generic_no_refcount
 def weigh(memory, model, i, work):
-    """Fill ``work.weights`` with the weights of kernel values in the margin of task i."""
+    """Write the weights with which kernel values enter the margin of task i to ``work.weights``."""
 
 
 @generic_no_refcount
 def scale(memory):
-    """Return the common factor of all coefficients."""
+    """Return the common factor of all stored coefficients."""
 
 
 @generic_no_refcount
 def wanted(memory, signed_margin):
-    """Return True if a record with y · margin = ``signed_margin`` triggers an update."""
+    """Return True if a record triggers an update; ``signed_margin`` is its y · margin."""
 
 
 @generic_no_refcount
@@ -237,7 +237,9 @@ def apply_pending(memory):
 
 @generic_no_refcount
 def absorb(memory, model, work, t, i, y, signed_margin, turns, s):
-    """Learn record t of the block after a mistake; return ``DONE``, or a code for data that are missing.
+    """Update the support vectors by record t of the block after a mistake.
+
+    Return ``DONE``, or a code for data that must be provided first.
 
     If a value is missing, nothing changes, and the return value names it.
     """
@@ -303,7 +305,7 @@ def _sparse_entry(sharing, i, task):
 
 @no_refcount
 def margin(weights, values, n):
-    """Return Σ_j weights_j values_j, set to 0 within rounding error, so that ties do not depend on the order."""
+    """Return the sum of products of weights and values; sums within rounding error are 0, for any order."""
     # BLAS adds in an order of its own
     total = np.dot(weights[:n], values[:n])
     # the sizes of terms are summed only where a tie is possible, for most margins are far from zero
@@ -318,7 +320,7 @@ def margin(weights, values, n):
 
 @no_refcount
 def patch(values, among, work):
-    """Update the kernel values of one record for the slots that were replaced in this block."""
+    """Correct the kernel values of a record for the slots that were replaced since they were computed."""
     # in the order of the changes: a slot may have changed hands twice
     for change in range(work.cursor[CHANGES]):
         values[work.slots[change]] = among[work.places[change]]
@@ -326,7 +328,7 @@ def patch(values, among, work):
 
 @no_refcount
 def place(model, work, slot, t, i, coefficient):
-    """Store record t of the block, of task i, as support vector in a slot."""
+    """Store record t of the block, of task i, with this coefficient as support vector in a slot."""
     support, cursor = model.support, work.cursor
     store_groups(model.sharing, support, slot, i)
     support.tasks[slot] = i

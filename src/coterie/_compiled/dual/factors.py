@@ -29,7 +29,10 @@ def root(S: Matrix) -> Matrix:
 
 
 def forward(L: Matrix, B: Matrix) -> Matrix:
-    """Return L⁻¹B by forward substitution, with the leading rows and columns of L: O(m² n), without a copy of L."""
+    """Return L⁻¹B for a lower triangular L, by forward substitution: O(m² n).
+
+    L may be larger than B: its leading rows and columns are used.
+    """
     from scipy.linalg import solve_triangular
 
     m = len(B)
@@ -44,7 +47,10 @@ def forward(L: Matrix, B: Matrix) -> Matrix:
 
 
 def backward(L: Matrix, b: Matrix) -> Matrix:
-    """Return L'⁻¹b by backward substitution, with the leading rows and columns of L: O(m²), without a copy of L."""
+    """Return L'⁻¹b for a lower triangular L, by backward substitution: O(m²).
+
+    L may be larger than b: its leading rows and columns are used.
+    """
     from scipy.linalg import solve_triangular
 
     m = len(b)
@@ -59,7 +65,9 @@ def backward(L: Matrix, b: Matrix) -> Matrix:
 
 
 def border(L: Matrix, m: int, V: Matrix, lower: Matrix) -> None:
-    """Append rows to the Cholesky factor L after its first m rows, in place.
+    """Append rows to a Cholesky factor L with m rows, in place.
+
+    V are the rows of L⁻¹, and ``lower`` is the new diagonal block.
 
     V, (m, n), is L⁻¹ times their Gram matrix with the old rows; lower is the factor of their remaining Gram matrix.
     """

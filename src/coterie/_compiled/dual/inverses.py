@@ -20,7 +20,10 @@ from coterie._compiled.core.generic import noinline
 
 @noinline
 def project(inverse, waiting, k, n, along):
-    """Apply the pending change of C, write the projection's coefficients a = C k to ``along``, and return k·a."""
+    """Return k · a for the coefficients a = C k of a projection, which are written to ``along``.
+
+    C is the inverse of the Gram matrix; a pending change of it is applied first. k are kernel values.
+    """
     along[:n] = 0.0
     if _waits(waiting):
         _project_late(inverse, waiting[0], waiting[1], k, n, along)
@@ -39,7 +42,7 @@ def project(inverse, waiting, k, n, along):
 
 @noinline
 def _project_late(inverse, u, v, k, n, along):
-    """Apply a pending change C += uu' - vv', and add C k to ``along``, two rows at a time to halve memory traffic."""
+    """Apply a pending change C += uu' - vv', and add C k to ``along``. Two rows at a time halve the memory traffic."""
     # the update of two rows and their share of C k in one pass over u, v and along
     for j in range(0, n - 1, 2):
         row_1, k_1, u_1, v_1 = inverse[j], k[j], u[j], v[j]
@@ -58,7 +61,7 @@ def _project_late(inverse, u, v, k, n, along):
 
 @noinline
 def apply_waiting(inverse, waiting):
-    """Apply the pending change of the inverse."""
+    """Apply the pending change of the inverse C."""
     if _waits(waiting):
         u, v = waiting[0], waiting[1]
         for j in range(u.size):
@@ -70,7 +73,7 @@ def apply_waiting(inverse, waiting):
 
 @noinline
 def _waits(waiting):
-    """Return True if there is a pending change, i.e. if the entry of its own slot is not zero."""
+    """Return True if there is a pending change of the inverse."""
     noted = 0
     for i in range(waiting.shape[1]):
         # no early exit: a loop without branches can be vectorised
@@ -80,7 +83,10 @@ def _waits(waiting):
 
 @noinline
 def border(inverse, n, along, left):
-    """Extend the inverse by a vector in slot n, with projection ``along`` and squared distance ``left``."""
+    """Extend the inverse of the Gram matrix by a vector in slot n.
+
+    ``along`` are the coefficients of its projection on the others, and ``left`` is its squared distance from them.
+    """
     # C + aa'/s in place, then -a/s as row and column n
     for j in range(n):
         row, x = inverse[j], along[j] / left
@@ -93,7 +99,7 @@ def border(inverse, n, along, left):
 
 @noinline
 def replace(inverse, waiting, n, r, along, left, column):
-    """Replace the vector in slot r, in O(B); the change of the inverse is left pending.
+    """Replace the vector in slot r by a new one, in O(B); the change of the inverse is left pending.
 
     Fills ``column`` with gamma, the projection of the removed vector on the others, and returns its coefficient on the
     new one in slot r.
@@ -118,7 +124,9 @@ def replace(inverse, waiting, n, r, along, left, column):
 
 @noinline
 def cheapest(inverse, n, along, left, sizes, births):
-    """Return the slot with the least |coefficient| · ‖distance from the span of the others‖; ties go to the oldest.
+    """Return the slot of the support vector that is best represented by the others.
+
+    That is the one with the least |coefficient| · distance from their span; ties go to the oldest.
 
     Returns -1 if a pivot is not positive because the inverse has become inaccurate.
     """
@@ -136,7 +144,7 @@ def cheapest(inverse, n, along, left, sizes, births):
 
 
 def inverse_of(H: NDArray[np.float64]) -> tuple[NDArray[np.float64], int]:
-    """Invert a Gram matrix by Cholesky; return also how often its diagonal was raised until it was invertible.
+    """Invert a Gram matrix H by Cholesky. Also return how often its diagonal was raised to make it invertible.
 
     Raises
     ------

@@ -7,7 +7,7 @@ from coterie._compiled.core.generic import compiled
 
 @compiled
 def scale_by_tasks(values, M, rows, columns):
-    """Multiply ``values[i, j]`` by ``M[rows[i], columns[j]]``, in place."""
+    """Multiply ``values[i, j]`` by ``M[rows[i], columns[j]]``, in place, to get joint kernel values."""
     for i in range(values.shape[0]):
         shared = M[rows[i]]
         for j in range(values.shape[1]):
@@ -16,7 +16,10 @@ def scale_by_tasks(values, M, rows, columns):
 
 @compiled
 def joint_sums(values, M, rows, columns, C, out):
-    """Write ``out[i, o] = Σ_j values[i, j] M[rows[i], columns[j]] C[j, o]``, without storing the products."""
+    """Write the sums Σ_j values[i, j] M[rows[i], columns[j]] C[j, o] to ``out[i, o]``.
+
+    Rows and columns are task numbers.
+    """
     for i in range(values.shape[0]):
         shared = M[rows[i]]
         for o in range(C.shape[1]):

@@ -28,7 +28,7 @@ from .projections import SharedByGroups, SharedByTasks
 
 
 class Turns(NamedTuple):
-    """The result of a loop: :class:`coterie._compiled.primal.stream.Moves`, and changes of support vectors.
+    """The result of a loop: margins and step sizes (see `Moves`), and the changes of support vectors.
 
     ``stored`` is True for records that became support vectors, ``evicted`` is the task of the removed one, or -1.
     """
@@ -52,7 +52,9 @@ def _weigh_each(memory, model, i, work):
 
 @no_refcount
 def walk(model, work, tasks, y, weights, first, n, delay, turns):
-    """Learn n records of a block from ``first`` on, starting at the cursor; return the reason for stopping.
+    """Learn n records of a block from ``first`` on; return the reason for stopping.
+
+    The loop stops if a column of M or memory is missing, and is then called again.
 
     ``weights`` multiply the coefficients of records; a record of weight 0 is only predicted.
     """
@@ -97,7 +99,7 @@ def walk(model, work, tasks, y, weights, first, n, delay, turns):
 
 
 def readable(model: Expansion) -> Expansion:
-    """Return the model in a form for predictions that has the same type for most budgets, to compile once."""
+    """Return the model in a form for predictions that has the same type for most budgets."""
     # predictions by one coefficient per vector need its common factor alone
     shared = isinstance(model.memory, (SharedByGroups, SharedByTasks))
     memory = model.memory if shared else eviction.read_factor(model.memory)
@@ -106,7 +108,7 @@ def readable(model: Expansion) -> Expansion:
 
 @no_refcount
 def predict(model, work, values, tasks, margins):
-    """Predict records from their kernel values, starting at the cursor; return the reason for stopping."""
+    """Predict records from their kernel values; return the reason for stopping, as :func:`walk` does."""
     for t in range(work.cursor[AT], tasks.size):
         work.cursor[AT] = t
         if not has_column(model.sharing, tasks[t]):

@@ -36,7 +36,7 @@ Codes = NDArray[np.int64]
 
 
 class Instances(NamedTuple):
-    """Rounds: the concatenated instances of all tasks, (n, D), the task of each column, active tasks and rounds."""
+    """Rounds of several tasks: concatenated instances of all tasks, the task of each column, and the active tasks."""
 
     rows: Matrix
     owner: Codes
@@ -49,7 +49,7 @@ class Instances(NamedTuple):
 
 
 class Coupling(NamedTuple):
-    """The coupling matrix R (K, K) of K tasks, and a kernel for each task (by default linear)."""
+    """The matrix R (K, K) that couples the margins of K tasks, and a kernel for each task (by default linear)."""
 
     signed_margin: Matrix
     kernels: Sequence[Kernel] | None
@@ -61,7 +61,7 @@ class Coupling(NamedTuple):
         return np.concatenate([one, self.signed_margin[active]])
 
     def products(self, A: Instances, B: Instances) -> Matrix:
-        """Return the inner products of φ and z of the rounds A with those of B: O(n m D), or K n m kernel values."""
+        """Return the inner products of the vectors φ and z of the rounds A with those of the rounds B."""
         left, right = self.factors(A.tasks), self.factors(B.tasks)
         products = np.zeros((len(left), len(right)))
         for k in range(len(self.signed_margin)):
@@ -85,7 +85,10 @@ def _points(x: Matrix, rounds: Codes) -> Points:
 
 
 class PrimalProducts(NamedTuple):
-    """F (2n,) and Q (2n, 2n) of a block, first for all φ and then for all z; with the vectors U and H = U P."""
+    """The products F (2n,) and Q (2n, 2n) of a block of n rounds, for the primal form.
+
+    They are defined in the module's docstring; U are the vectors, and H = U P.
+    """
 
     F: Matrix
     Q: Matrix
@@ -99,7 +102,9 @@ class PrimalProducts(NamedTuple):
 
 
 class DualProducts(NamedTuple):
-    """F and Q as in :class:`PrimalProducts`, with the inner products of the block's φ and z with the model's.
+    """The products F and Q of a block, as in :class:`PrimalProducts`, for the dual form.
+
+    It also has the inner products of the block's vectors with those of the model.
 
     ``V`` is the factor's inverse times the products of the model's z with them, one row each.
     """
@@ -118,7 +123,7 @@ class DualProducts(NamedTuple):
 
 
 class Joined(NamedTuple):
-    """Primal model: P = A⁻¹ (D, D), v, w = P v, the task of each feature, and the number of mistakes."""
+    """Primal model of tasks with separate features: P = A⁻¹ (D, D), the sum v of updates, and weights w = P v."""
 
     P: Any
     w: Any
@@ -160,13 +165,16 @@ class Joined(NamedTuple):
         return self._replace(P=P, w=resized(self.w, (D,)), v=resized(self.v, (D,)), owner=owner)
 
     def products(self, coupling: Coupling, X: Instances) -> PrimalProducts:
-        """Return F and Q for a block of rounds: O(n D²)."""
+        """Return the products F and Q for a block of rounds: O(n D²)."""
         U = np.concatenate([X.rows, X.rows]) * coupling.factors(X.tasks)[:, self.owner]
         H = U @ self.P
         return PrimalProducts(U @ self.w, H @ U.T, U, H)
 
     def absorb(self, coupling: Coupling, X: Instances, y: Matrix, products: PrimalProducts) -> Self:
-        """Update the model in place with the mistakes in these rounds: O(n D²); ``products`` are from before them."""
+        """Update the model in place with the mistakes in these rounds: O(n D²).
+
+        ``products`` are from before the block.
+        """
         n = len(y)
         # Woodbury for all mistakes at once: P -= H_z'(I + Z'PZ)⁻¹ H_z, with the root of I + Z'PZ
         E = forward(root(np.eye(n) + products.Q[n:, n:]), products.H[n:])
@@ -183,7 +191,7 @@ class Joined(NamedTuple):
 
 
 class Rounds(NamedTuple):
-    """Dual model: the rounds with a mistake, with concatenated instances, labels, active tasks, and round numbers.
+    """Dual model of tasks with separate features: the rounds with a mistake, and a factor of their matrix.
 
     With the factor L L' = I + Z'Z, ``half`` is L⁻¹Z'Φy and ``gamma`` is L'⁻¹ times that.
     """
@@ -235,7 +243,7 @@ class Rounds(NamedTuple):
         return self._replace(factor=self.factor[:n, :n], **self._of_rounds(lambda array: array[:n]))
 
     def _of_rounds(self, change: Callable[[Any], Any]) -> dict[str, Any]:
-        """Apply a function to the arrays with one row per round; return the results by field name."""
+        """Apply a function to each array that has one row per round; return the results by field name."""
         return {name: change(getattr(self, name)) for name in ("half", "gamma", "labels", "tasks", "births", "rows")}
 
     def with_features(self, owner: Codes) -> Self:
@@ -243,7 +251,7 @@ class Rounds(NamedTuple):
         return self._replace(rows=resized(self.rows, (len(self.rows), len(owner))), owner=owner)
 
     def products(self, coupling: Coupling, X: Instances) -> DualProducts:
-        """Return F and Q for a block of rounds: O(n m D) or K n m kernel values, and O(n m²).
+        """Return the products F and Q for a block of rounds, from the m rounds of the model: O(n m²) and kernel values.
 
         Raises
         ------
@@ -260,7 +268,7 @@ class Rounds(NamedTuple):
         return DualProducts(F, among - V @ V.T, with_model, among, V)
 
     def absorb(self, coupling: Coupling, X: Instances, y: Matrix, products: DualProducts) -> Self:
-        """Extend the factor by the mistakes in these rounds: O(n m²); ``products`` are from before the block."""
+        """Extend the factor by the mistakes in these rounds: O(n m²). ``products`` are from before the block."""
         m, n = int(self.count[0]), len(y)
         lower = root(np.eye(n) + products.Q[n:, n:])
         model = self._with_slots(m + n)
@@ -302,14 +310,17 @@ class Rounds(NamedTuple):
 
 @compiled
 def margin_of(f, fz, cross, zz):
-    """Return the margin v'A_t⁻¹φ_i; A_t includes the z of this round."""
+    """Return the margin of a round from the products of its vectors φ and z with v and with each other."""
     # Sherman-Morrison, P_t = P - P z z'P / (1 + z'P z): CCG08 Figure 3 predicts by A_t, not by A_{s-1}
     return f - fz * cross / (1.0 + zz)
 
 
 @compiled
 def learn_course(F, Q, y, n, delay, margins, own, step_sizes):
-    """Learn the first n rounds of a block; entry t of F and Q is the φ of round t, entry len(F)/2 + t its z."""
+    """Learn the first n rounds of a block from the products F and Q.
+
+    Entry t belongs to the φ of round t, and entry len(F)/2 + t to its z.
+    """
     half = F.size // 2
     for t in range(n):
         z = half + t

@@ -48,7 +48,9 @@ NOWHERE, WORN_OUT = -1, -2
 
 
 class Projected(NamedTuple):
-    """Projection with one coefficient per support vector (mtbprj, CC12 Algorithm 1); H is the multitask Gram matrix.
+    """The state of projections with one coefficient per support vector (mtbprj, CC12 Algorithm 1).
+
+    It has the inverse of their Gram matrix under the relation.
 
     ``limit`` is eta², ``inverse`` is C, ``waiting`` its pending change, ``spare`` has room for four vectors. With
     ``plus`` 1, margin errors y·margin < 1 are learned too (Projectron++: Orabona, Keshet and Caputo 2008; FOR09
@@ -85,7 +87,7 @@ class Projected(NamedTuple):
 
 
 class SharedByGroups(NamedTuple):
-    """Projection with coefficients per task (mtbprj-2, CC12 Alg. 2), for nested groups; H is the kernel's Gram matrix.
+    """The state of projections with coefficients per task (mtbprj-2, CC12 Alg. 2), for relations of nested groups.
 
     ``raw`` has a row for every task with an update, ``row`` the row number of a task, -1 for none, ``owner`` the task
     of a row, and ``taken`` the number of rows. ``sums`` has a row for every group with the sum of its tasks' raw rows,
@@ -195,7 +197,7 @@ class SharedByGroups(NamedTuple):
 
 
 class SharedByTasks(NamedTuple):
-    """Projection with coefficients per task, for any M (mtbprj-2): ``beta`` has a row for every task."""
+    """The state of projections with coefficients per task (mtbprj-2), for any relation: one row for every task."""
 
     size: int
     limit: float
@@ -243,12 +245,12 @@ def _check_inverse(memory: Any, support: Any) -> None:
 
 
 def _shapes(slots: int) -> dict[str, tuple[int, int]]:
-    """Return the shapes of the inverse, its pending change, and working vectors for this many support vectors."""
+    """Return the shapes of the inverse Gram matrix, its pending change, and working vectors for this many slots."""
     return {"inverse": (slots, slots), "waiting": (2, slots), "spare": (4, slots)}
 
 
 def _new_inverse(slots: int) -> dict[str, Any]:
-    """Return new arrays for the inverse, its pending change, and working vectors."""
+    """Return new arrays for the inverse Gram matrix, its pending change, and working vectors."""
     return {name: np.zeros(shape) for name, shape in _shapes(slots).items()}
 
 
@@ -263,7 +265,7 @@ def _saved_inverse(memory: Any, size: int) -> dict[str, Any]:
 
 
 def _above(paths: Codes) -> Codes:
-    """Return the parent group of each group (-1 for none), from the groups of all tasks."""
+    """Return the parent of each group, -1 for the widest groups, from the groups of all tasks."""
     above = np.full(int(paths.max(initial=-1)) + 1, -1, np.int64)
     for level in range(1, paths.shape[1]):
         inside = paths[:, level] >= 0
@@ -277,7 +279,7 @@ def is_due(support: Support) -> bool:
 
 
 def refresh(model: Expansion, kernel: Kernel, shares: Matrix | None) -> None:
-    """Recompute the inverse Gram matrix in place: O(B² d + B³).
+    """Recompute the inverse of the Gram matrix in place: O(B² d + B³) for B support vectors of d features.
 
     ``shares`` is M for the tasks of the support vectors, (B, B), or None where the Gram matrix is the kernel's alone.
     """
@@ -293,22 +295,25 @@ def refresh(model: Expansion, kernel: Kernel, shares: Matrix | None) -> None:
 
 @generic
 def gather(memory, sharing, i, y, n, along):
-    """Add y times the coefficients ``along`` to those of task i, for which there must be capacity."""
+    """Add y times the coefficients ``along`` to those of task i; n is the number of support vectors."""
 
 
 @generic
 def costs(memory, sharing, n, out):
-    """Write the norm of each slot's coefficients over all tasks to ``out``."""
+    """Write the norm of each support vector's coefficients over all tasks to ``out``."""
 
 
 @generic
 def distribute_coefficients(memory, sharing, n, r, along, last, i, y):
-    """Distribute slot r's coefficients over the others by the projection ``along``, and store the new vector there."""
+    """Give the coefficients of slot r to the other support vectors, and store the new vector there.
+
+    ``along`` are the coefficients of the projection of r on the others.
+    """
 
 
 @generic
 def has_row(memory, sharing, i):
-    """Return True if there is capacity for the coefficients of task i."""
+    """Return True if there is space for the coefficients of task i."""
 
 
 when(wanted, object)(lambda memory, signed_margin: signed_margin <= 0.0)
@@ -348,7 +353,10 @@ def _absorb_projected(m, model, work, t, i, y, signed_margin, turns, s):
 
 @noinline
 def _residual(memory, model, work, t, i):
-    """Write the projection of the multitask instance to ``along``; return the squared distance from it."""
+    """Return the squared distance of record t of task i from the span of the support vectors.
+
+    The coefficients of its projection are written to ``along``.
+    """
     n, k = model.support.counts[SIZE], memory.spare[0]
     for j in range(n):
         # K([x, i], [x', j]) = M_ij k(x, x') of CC12 §3; weighing the record has left M's entries in shares
@@ -359,7 +367,7 @@ def _residual(memory, model, work, t, i):
 
 @noinline
 def _worn(support, left, whole):
-    """Return True if a squared distance is negative beyond rounding, so that the inverse must be recomputed."""
+    """Return True if a squared distance is negative by more than rounding; the inverse must then be recomputed."""
     # right after a refresh the kernel itself is indefinite, and a further refresh would not help
     # "not >=" instead of "<" because comparisons with NaN are false: NaN asks for a refresh, too
     return not left >= -1e-9 * abs(whole) and support.counts[SINCE] > 0
@@ -401,7 +409,10 @@ def _mistake(memory, model, work, t, i, y, left, turns, s):
 
 @noinline
 def _slot(memory, support, work, left, sizes):
-    """Return the slot for a new vector at squared distance ``left``: a free, a replaced one, or ``NOWHERE``."""
+    """Return the slot for a new support vector: a free one, the one to replace, or ``NOWHERE`` if it is projected.
+
+    ``left`` is its squared distance from the span of the others.
+    """
     n = support.counts[SIZE]
     # squares are compared, so no root is needed: limit is eta²
     if not left > memory.limit:

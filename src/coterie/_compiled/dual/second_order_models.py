@@ -48,7 +48,9 @@ ROWS = 128
 
 
 class Forecast(NamedTuple):
-    """Predicted margins of a block before its labels: means f (n,), covariances Q (n, n), and the matrix H.
+    """The predicted margins of a block before its labels: means f (n,) and covariances Q (n, n).
+
+    H is a matrix for the update.
 
     H is P Φ' in the primal, L⁻¹ times the Gram matrix with the block in the dual, with one column per record.
     """
@@ -63,7 +65,7 @@ class Forecast(NamedTuple):
 
 
 class FullPrimal(NamedTuple):
-    """Primal model: weights W (K, d) = P b with their covariance P (K d, K d) = (A ⊗ I + S)⁻¹, task by task.
+    """Primal second-order model of K tasks and d features: weights W (K, d), and their covariance P (K d, K d).
 
     ``moments`` (K, d, d) has the blocks of S = Σ φφ'/r and ``sums`` (K, d) is b = Σ yφ/r over the learned records, from
     which P and W are recomputed when M or the number of features changes. ``count`` is the number of these records.
@@ -112,7 +114,7 @@ class FullPrimal(NamedTuple):
         return dense_points(rows, rounds, self.W.shape[1])
 
     def with_room(self, kernel: Kernel, shares: Shares, tasks: int, features: int, changed: bool) -> Self:
-        """Resize the model for this many tasks and features: O((K d)³) if M has ``changed``, else less.
+        """Resize the model for this many tasks and features: O((K d)³) if the relation matrix M has ``changed``.
 
         Otherwise only new features and then new tasks are added: O((K d)²) and O(d (K d)²).
         """
@@ -125,7 +127,7 @@ class FullPrimal(NamedTuple):
         return self._replace(sums=sums, moments=moments).refreshed(M)
 
     def _with_features(self, features: int, M: Matrix) -> Self:
-        """Add features without data, with prior covariances from M and no correlation with other features."""
+        """Add features without data; the relation matrix M gives the covariances of their weights."""
         K, d = self.W.shape
         if features == d:
             return self
@@ -141,7 +143,7 @@ class FullPrimal(NamedTuple):
         )
 
     def _with_tasks(self, M: Matrix) -> Self:
-        """Add tasks without records after the existing ones; M is that of all tasks.
+        """Add tasks without records; M is the relation matrix of all tasks.
 
         For the weights w of the model and new ones v, E v = (M_vw ⊗ I)(b - S W), cov(v, w) = (M_vw ⊗ I)(I - S P) and
         cov(v) = M_vv ⊗ I - (M_vw ⊗ I) S cov(w, v).
@@ -162,7 +164,7 @@ class FullPrimal(NamedTuple):
         )
 
     def _unexplained(self) -> Matrix:
-        """Return Σ (y - f) x / r over each task's records, with current margins f: b - S W."""
+        """Return for each task the sum of (y - f) x / r over its records, with the current margins f."""
         return np.asarray(self.sums - np.einsum("kij,kj->ki", self.moments, self.W))
 
     def drop_tasks(self, dropped: Dropped) -> Self:
@@ -170,7 +172,7 @@ class FullPrimal(NamedTuple):
         return self._replace(sums=dropped.moved_copy(self.sums), moments=dropped.moved_copy(self.moments))
 
     def refreshed(self, M: Matrix) -> Self:
-        """Return the model with weights and covariance recomputed from the moments: P = (M ⊗ I)(I + S (M ⊗ I))⁻¹."""
+        """Return the model with weights and covariance recomputed for the relation matrix M: O((K d)³)."""
         K, d = self.sums.shape
         prior = np.kron(M, np.eye(d))
         P = prior
@@ -215,7 +217,7 @@ class FullPrimal(NamedTuple):
     def predict(
         self, kernel: Kernel, X: Points, codes: Codes, pairs: Pairs, with_variances: bool
     ) -> tuple[Matrix, Matrix]:
-        """Return means of the margins of records of known tasks, and variances (zeros unless ``with_variances``)."""
+        """Return the means of the margins of records of known tasks; variances are zero unless ``with_variances``."""
         d = self.W.shape[1]
         x, unseen = np.hsplit(np.asarray(X.rows.values, np.float64), [d])
         q = pairs[1] * (unseen**2).sum(1)  # features that no record had vary as before any came
@@ -245,7 +247,7 @@ class FullPrimal(NamedTuple):
 
 
 class Bordered(NamedTuple):
-    """Dual model: support vectors with the Cholesky factor L L' = R + G, beta = L⁻¹y and alpha = (R + G)⁻¹y.
+    """Dual second-order model: support vectors, and the Cholesky factor of their Gram matrix plus the noise.
 
     ``noise`` is the diagonal of R; ``tasks`` and ``births`` are the task and the round of each support vector;
     ``count`` is their number. The arrays have spare capacity.
@@ -298,7 +300,7 @@ class Bordered(NamedTuple):
         return self._replace(factor=self.factor[:n, :n], store=self.store.to_saved(n), **arrays)
 
     def _of_slots(self, change: Callable[[Any], Any]) -> dict[str, Any]:
-        """Apply a function to the arrays with one entry per slot; return the results by field name."""
+        """Apply a function to each array that has one entry per support vector; return the results by field name."""
         return {name: change(getattr(self, name)) for name in ("alpha", "beta", "labels", "noise", "tasks", "births")}
 
     @property
@@ -315,7 +317,7 @@ class Bordered(NamedTuple):
         return self.store.convert(rows, rounds)
 
     def with_room(self, kernel: Kernel, shares: Shares, tasks: int, features: int, changed: bool) -> Self:
-        """Resize the model for this many features; recompute the factor if M has ``changed``."""
+        """Resize the model for this many features; recompute the factor if the relation matrix M has ``changed``."""
         model = self
         if features > self.store.features:
             model = self._replace(store=self.store.with_features(features))
@@ -330,7 +332,7 @@ class Bordered(NamedTuple):
         return self._replace(factor=factor, count=count, store=self.store.select(slots), **arrays)
 
     def refreshed(self, kernel: Kernel, shares: Shares) -> Self:
-        """Recompute the factor for another M, in place: O(m²) kernel values and O(m³)."""
+        """Recompute the factor for another relation matrix M, in place: O(m³) for m support vectors."""
         n = int(self.count[0])
         if n:
             tasks = self.tasks[:n]
@@ -378,7 +380,7 @@ class Bordered(NamedTuple):
     def predict(
         self, kernel: Kernel, X: Points, codes: Codes, pairs: Pairs, with_variances: bool
     ) -> tuple[Matrix, Matrix]:
-        """Return means of the margins of records of known tasks, and variances (zeros unless ``with_variances``).
+        """Return the means of the margins of records of known tasks; variances are zero unless ``with_variances``.
 
         A mean needs alpha only, O(m) kernel values; a variance the factor, O(m²).
         """
@@ -432,7 +434,7 @@ class Bordered(NamedTuple):
 
 
 def check_size(weights: int) -> None:
-    """Raise ValueError if the covariance matrix would be too large for memory."""
+    """Raise ValueError if the covariance matrix of this many weights would not fit into memory."""
     if 8 * weights**2 > LARGEST:
         raise ValueError(
             f"solver='primal' needs {8e-9 * weights**2:.0f} GB for the covariance of {weights} weights; "
@@ -441,7 +443,7 @@ def check_size(weights: int) -> None:
 
 
 def _between_all(shares: Shares, tasks: int) -> Matrix:
-    """Return M of all tasks, shape (n_tasks, n_tasks)."""
+    """Return the relation matrix M of all tasks, shape (n_tasks, n_tasks)."""
     every = np.arange(tasks)
     return shares(every, every)
 
@@ -454,7 +456,7 @@ def _check_values(kernel: Kernel, G: Matrix, Q: Matrix) -> None:
 
 
 class Course(NamedTuple):
-    """The input of the loop over a block: records to learn, then records to predict before delayed labels.
+    """The input of the loop over a block: margins, covariances, labels and noise of its records, and the rule.
 
     ``f`` and ``Q`` are updated in the loop. A record is learned if y·f does not exceed ``threshold`` (or is below it,
     if ``strict`` is 0). With ``shrunk`` 1 the public margin is r f / (r + Q_tt), else f. A record of weight w has the
@@ -473,7 +475,7 @@ class Course(NamedTuple):
 
 @compiled
 def _reported(course, t):
-    """Return the margin of record t as users see it, after shrinkage."""
+    """Return the margin of record t as users see it, shrunk by its variance if the rule says so."""
     f, r = course.f[t], course.noise[t]
     total = r + course.Q[t, t]
     # CCG08 Figure 2 has the present record inside the inverse, which shrinks f by r / (r + q)

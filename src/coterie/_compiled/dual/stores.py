@@ -17,7 +17,7 @@ Norms = NDArray[np.float64]
 
 
 class DenseStore(NamedTuple):
-    """Dense records of support vectors: rows of an array, squared norms, and k(x, x)."""
+    """Records of support vectors as rows of a dense array, with squared norms and kernel values k(x, x)."""
 
     values: Any
     squares: Any
@@ -51,7 +51,7 @@ class DenseStore(NamedTuple):
         return self._replace(values=resized(self.values, (len(self.values), features)))
 
     def with_records(self, holder: Places, records: Points, lengths: Norms) -> Self:
-        """Store record ``holder[slot]`` of ``records`` in each slot with a non-negative number."""
+        """Copy record ``holder[slot]`` of ``records`` to each slot for which this number is not negative."""
         slots, places = holder >= 0, holder[holder >= 0]
         for array, new in zip(self, (records.rows.values, records.squares, lengths), strict=True):
             array[slots] = new[places]
@@ -72,7 +72,7 @@ class DenseStore(NamedTuple):
 
 
 class SparseStore(NamedTuple):
-    """Sparse records of support vectors: CSR rows in the order of slots, squared norms, k(x, x), and the width."""
+    """Records of support vectors as sparse rows, with squared norms and kernel values k(x, x)."""
 
     values: Any
     entries: Any
@@ -125,7 +125,7 @@ class SparseStore(NamedTuple):
         return self._replace(width=np.array([features]))
 
     def with_records(self, holder: Places, records: Points, lengths: Norms) -> Self:
-        """Store record ``holder[slot]`` of ``records`` in each slot with a non-negative number.
+        """Copy record ``holder[slot]`` of ``records`` to each slot for which this number is not negative.
 
         O(all entries).
         """
@@ -168,7 +168,7 @@ def dense_points(rows: Rows, rounds: Places, features: int) -> Points:
 
 
 def widened(records: Points, features: int) -> Points:
-    """Return records padded to this many features, because kernels compare records of equal width."""
+    """Return records padded with zeros to this many features, because kernels compare records of equal width."""
     if records.features >= features:
         return records
     rows = records.rows.to_dense(features) if records.rows.dense else records.rows

@@ -9,7 +9,7 @@ from coterie._compiled.core.generic import compiled
 
 @compiled
 def inverse_diagonal(indptr, indices, lower, pivot):
-    """Return the diagonal of (L D L')^-1 by Takahashi's recurrence on the pattern of L.
+    """Return the diagonal of (L D L')⁻¹ for a sparse triangular L, by Takahashi's recurrence.
 
     With Z the inverse, Z = D^-1 L^-1 + (I - L') Z; read on the pattern of L from the last column to the first,
 
@@ -54,7 +54,7 @@ def inverse_diagonal(indptr, indices, lower, pivot):
 
 @compiled
 def _cross(indptr, indices, inverse, k, factor, total):
-    """Add the terms of column k of the inverse to the sums, by a gather and a scatter of its entries."""
+    """Add the terms of column k of the inverse to the sums ``total``."""
     gathered = 0.0
     for p in range(indptr[k], indptr[k + 1]):
         # Z is symmetric and one triangle is stored: entry (i, k) serves both sums

@@ -21,7 +21,7 @@ from .round import add
 
 
 class Adaptive(namedtuple("Adaptive", "groups tasks levels step start"), LevelModel):
-    """AdaGrad model: tables of pairs (w, Q) for every group and for every task."""
+    """AdaGrad model: tables with a weight w and a sum Q of squared gradients, for every group and every task."""
 
     __slots__ = ()
 
@@ -33,7 +33,7 @@ class Adaptive(namedtuple("Adaptive", "groups tasks levels step start"), LevelMo
 
 @no_refcount
 def descend(table, place, second, gradient, rate, start):
-    """Update the weight at a memory address by its gradient; ``second`` is the address of its Q."""
+    """Update a weight by its gradient; ``place`` and ``second`` are the positions of the weight and of its Q."""
     # the present gradient counts in its own rate, so that the first step is no longer than the rate
     squares = get_value(table, second) + gradient * gradient
     set_value(table, second, squares)
@@ -42,7 +42,7 @@ def descend(table, place, second, gradient, rate, start):
 
 @no_refcount
 def descend_row(table, row, c, rows, t, rate, start):
-    """Update a row of pairs (w, Q) by the gradient -c · x of record t."""
+    """Update a row of a table of weights by the gradient -c · x of record t."""
     second = offset_of(table, 1)
     for k in range(begin(rows, t), end(rows, t)):
         place = get_or_insert(table, row, feature(rows, t, k))

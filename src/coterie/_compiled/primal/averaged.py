@@ -24,9 +24,9 @@ from .round import (
     Wrapper,
     add,
     add_timed,
+    allocate,
     on_step_end,
     prefetch_record,
-    ready,
     report,
     skip,
     summed_margin,
@@ -34,7 +34,7 @@ from .round import (
 
 
 class AveragedModel(namedtuple("AveragedModel", "model twin clock"), Wrapper):
-    """A model with the sums of its updates times their rounds; ``clock[0]`` counts the learned rounds."""
+    """A model and the sums of its updates times their rounds, for averages; ``clock[0]`` counts the rounds."""
 
     __slots__ = ()
 
@@ -50,7 +50,7 @@ class AveragedModel(namedtuple("AveragedModel", "model twin clock"), Wrapper):
 
 
 class Averaged(AveragedModel):
-    """A model with its time-weighted sums in a separate table."""
+    """A model and its sums of updates times their rounds, which are in a separate table."""
 
     __slots__ = ()
 
@@ -61,7 +61,7 @@ class Averaged(AveragedModel):
         return self._replace(model=self.model.to_saved(extent), twin=self.twin.to_saved(extent).without_sharing())
 
     def rescale(self, to: float, by: float) -> None:
-        """Multiply the weights and the time-weighted sums by ``to`` and divide them by ``by``, in place."""
+        """Multiply the weights and the sums by ``to`` and divide them by ``by``, in place."""
         self.model.rescale(to, by)
         self.twin.rescale(to, by)
 
@@ -71,13 +71,13 @@ class Averaged(AveragedModel):
 
 
 class AveragedPairs(AveragedModel):
-    """A model of number pairs: weights and, as second numbers, their time-weighted sums."""
+    """A model with pairs of numbers: a weight, and its sum of updates times their rounds."""
 
     __slots__ = ()
 
     @classmethod
     def from_model(cls, model: Any, clock: NDArray[np.float64]) -> Self:
-        """Return a model of pairs with its second numbers used as time-weighted sums, in the same memory."""
+        """Return a model in which the second number of each weight is its sum of updates times their rounds."""
         return cls(model, model.map_tables(second), clock)
 
     def map_models(self, change: Callable[[Any], Any]) -> AveragedPairs:
@@ -99,9 +99,9 @@ def _report(model, i, rows, t, margin):
     return summed_margin(model.model, model.twin, i, rows, t, rounds, margin) / max(rounds, 1.0)
 
 
-@when(ready, AveragedModel)
-def _ready(model, i, rows, t):
-    return ready(model.model, i, rows, t) and ready(model.twin, i, rows, t)
+@when(allocate, AveragedModel)
+def _allocate(model, i, rows, t):
+    return allocate(model.model, i, rows, t) and allocate(model.twin, i, rows, t)
 
 
 @when(add, AveragedModel)

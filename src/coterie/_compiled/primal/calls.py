@@ -12,7 +12,7 @@ PATIENCE = 20
 
 
 def prepared(function: Any) -> Callable[..., Any]:
-    """Return a callable that dispatches on types only once, while it is called with the same model object.
+    """Return a callable for a compiled function that looks up the argument types only once per model object.
 
     numba determines the type of every array at every call, which takes 2 µs for a model of a dozen arrays. After
     ``PATIENCE`` calls with one model the code compiled for its types is stored and called directly. The arguments after

@@ -22,8 +22,8 @@ from coterie._compiled.core.generic import no_refcount, when
 from coterie._compiled.core.records import begin, end, feature, value
 from coterie._compiled.weights.table import find_weight, get_or_insert, get_value, offset_of, reserve, set_value
 
-from .grouped import LevelModel, levels_ready
-from .round import Extent, FitTable, add, ready
+from .grouped import LevelModel, allocate_levels
+from .round import Extent, FitTable, add, allocate
 
 #: The initial G, and the smallest L.
 START, LEAST = 1e-6, 1e-8
@@ -34,7 +34,10 @@ NUMBERS = 4
 
 
 class Coin(namedtuple("Coin", "groups tasks levels largest alpha wealth"), LevelModel):
-    """Coin-betting model: tables of (w, θ, G - 1e-6, R) for every group and every task; ``largest`` contains L."""
+    """Coin-betting model: tables with four numbers per weight, (w, θ, G - 1e-6, R), for every group and every task.
+
+    ``largest`` has the largest gradient L of each feature.
+    """
 
     __slots__ = ()
 
@@ -58,7 +61,7 @@ class Coin(namedtuple("Coin", "groups tasks levels largest alpha wealth"), Level
 
 @no_refcount
 def measure(table, n, c, rows, t):
-    """Update the largest gradients L of the features of record t, for an update by c."""
+    """Update the largest gradients of the features of record t, for an update by c; n is the number of features."""
     for k in range(begin(rows, t), end(rows, t)):
         gradient = abs(c * value(rows, t, k))
         # an entry of zero must claim no cell of a sparse table
@@ -69,7 +72,7 @@ def measure(table, n, c, rows, t):
 
 @no_refcount
 def bet(table, weight, sums, gains, rewards, gradient, scale, wealth, alpha):
-    """Update the weight at a memory address by a non-zero gradient; w, θ, G and R are at the given addresses."""
+    """Update one weight by a gradient other than zero; the arguments before it are the positions of w, θ, G and R."""
     total = get_value(table, sums) + gradient
     gained = get_value(table, gains) + abs(gradient)
     # the weight of before this gradient is the bet that it decides; a loss beyond R is cut off at 0
@@ -82,7 +85,7 @@ def bet(table, weight, sums, gains, rewards, gradient, scale, wealth, alpha):
 
 @no_refcount
 def _bet_row(table, row, wealth, alpha, largest, c, rows, t):
-    """Update a row of coin-betting weights by c times record t.
+    """Update a row of weights by c times record t; ``largest`` has the largest gradient of each feature.
 
     ``wealth`` and ``alpha`` are settings of the algorithm; ``largest`` is the table of the largest gradient by feature.
     """
@@ -96,9 +99,9 @@ def _bet_row(table, row, wealth, alpha, largest, c, rows, t):
             bet(table, at, at + sums, at + gains, at + rewards, gradient, scale, wealth, alpha)
 
 
-@when(ready, Coin)
-def _ready(model, i, rows, t):
-    return reserve(model.largest, 0, rows, t) and levels_ready(model, i, rows, t)
+@when(allocate, Coin)
+def _allocate(model, i, rows, t):
+    return reserve(model.largest, 0, rows, t) and allocate_levels(model, i, rows, t)
 
 
 @when(add, Coin)

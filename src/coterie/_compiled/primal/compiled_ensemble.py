@@ -43,7 +43,7 @@ from .confidence import label_variance, row_variance, sharpen
 from .kalman_filter import is_in_time
 from .mixture import Work, allocate_work, charge, correct, finite, stack_inputs
 from .query_decisions import decide, skip_unlabelled, wanted
-from .round import add, prefetch_record, prefetch_task, ready, score, score_with_unseen
+from .round import add, allocate, prefetch_record, prefetch_task, score, score_with_unseen
 from .step_rules import SHORTEST, evidence, logistic_step, step, triggers_update
 from .stream import AHEAD
 
@@ -57,7 +57,7 @@ CHUNK = 64
 
 
 class Members(NamedTuple):
-    """Members of an ensemble: kinds (m,), parameters ``settings`` (m, 2), and positions and shares per level (m, 2).
+    """The members of an ensemble: their kinds, parameters, and positions and shares in the tables.
 
     ``at`` is the position of a member's numbers in a row, -1 if it has none; ``shares`` are the weights in M of the
     rows. ``largest`` is the position of L of a coin-betting member.
@@ -71,7 +71,7 @@ class Members(NamedTuple):
 
 
 class Workspace(NamedTuple):
-    """Working arrays for one record: the members' margins, step sizes and noise, and those of the stacker.
+    """Working arrays for one record: the margins, step sizes and noise of members, and those of the stacker.
 
     ``places`` (CHUNK,) are addresses of weights, ``mixing`` has arrays of the stacker.
     """
@@ -91,7 +91,7 @@ class Workspace(NamedTuple):
 
 
 class MemberModels(NamedTuple):
-    """The model of an ensemble: tables of weights, members, their losses, and the stacker.
+    """The model of an ensemble: tables of weights, members, losses of members, and the stacker.
 
     ``has_own``, ``has_pool`` and ``bets`` are True if some member has numbers in ``tasks``, ``groups`` and ``largest``.
     ``factors`` (S, m) combine members to experts; ``losses``, ``layer`` and ``local`` are those of :mod:`.mixture`. The
@@ -125,12 +125,12 @@ class EnsembleModel(NamedTuple):
 
 @generic_no_refcount
 def _remember(table, places, k, place):
-    """Store the memory address of the k-th weight of a chunk of features."""
+    """Store the position in the table of the k-th weight of a chunk of features."""
 
 
 @generic_no_refcount
 def _recall(table, row, rows, t, k, places, first):
-    """Return the memory address of the weight of entry k, in a chunk of features that starts with ``first``."""
+    """Return the stored position of the weight of entry k; ``first`` is the first entry of its chunk of features."""
 
 
 @when(_remember, object)
@@ -149,7 +149,10 @@ for _kind in (RowMajor, RowMajorMany):  # where that is less work than to look i
 
 @no_refcount
 def _add_products(table, row, level, members, rows, t, first, last, places, predictions):
-    """Add the products of the entries ``first`` to ``last - 1`` with the weights in a row to each member's margin."""
+    """Add the products of some entries of record t with the weights in a row to each member's margin.
+
+    The entries are ``first`` to ``last - 1``.
+    """
     for k in range(first, last):
         _remember(table, places, k - first, find_weight(table, row, feature(rows, t, k)))
     # each member adds up in the order of entries, as it would alone: sums must be equal to the last bit
@@ -166,7 +169,7 @@ def _add_products(table, row, level, members, rows, t, first, last, places, pred
 # called for two levels, now and for late labels: inlined, it would be compiled four times
 @no_refcount_noinline
 def _score_level(table, row, level, members, rows, t, places, predictions):
-    """Add the product of record t with the weights in a row to each member's margin."""
+    """Add the products of record t with the weights in a row of the table to each member's margin."""
     # always true: the compiler must not drop loads that only warm the cache
     if touch(table, row, rows, t) != -2:
         for first in range(begin(rows, t), end(rows, t), CHUNK):
@@ -176,7 +179,7 @@ def _score_level(table, row, level, members, rows, t, places, predictions):
 
 @no_refcount
 def _combine(factors, margins, experts):
-    """Compute the experts' margins: sums of the members' margins with the coefficients (S, m)."""
+    """Compute the margins of experts: sums of the members' margins with these coefficients (``factors``)."""
     for a in range(experts.size):
         experts[a] = 0.0
         for m in range(margins.size):
@@ -236,12 +239,12 @@ def _has_room(model, i, rows, t):
     return room and (not model.has_mixed or mixed_effects.has_room(model.mixed, i, rows, t))
 
 
-when(ready, MemberModels)(lambda model, i, rows, t: _has_room(model, i, rows, t))
+when(allocate, MemberModels)(lambda model, i, rows, t: _has_room(model, i, rows, t))
 
 
 @no_refcount
 def _bet_some(table, row, level, members, largest, m, c, rows, t, first, last, places):
-    """Update a coin-betting member's weights in a row for some entries of a record."""
+    """Update the weights of the coin-betting member m in a row for some entries of record t, by c."""
     n, scales = members.at[m, level], members.largest[m]
     alpha, wealth = members.settings[m, 0], members.settings[m, 1] * members.shares[m, level]
     first_number, sums = offset_of(table, n), offset_of(table, n + SUM)
@@ -257,7 +260,7 @@ def _bet_some(table, row, level, members, largest, m, c, rows, t, first, last, p
 
 @no_refcount
 def _move_some(table, row, level, members, largest, steps, noise, y, rows, t, first, last, places):
-    """Update each member's weights in a row for some entries of a record."""
+    """Update the weights of all other members in a row for some entries of record t."""
     for k in range(first, last):
         _remember(table, places, k - first, get_or_insert(table, row, feature(rows, t, k)))
     for m in range(members.kinds.size):
@@ -291,7 +294,7 @@ def _move_level(table, row, level, members, largest, steps, noise, y, rows, t, p
 
 @no_refcount
 def _variance(model, m, i, rows, t):
-    """Return the variance of the margin of member m."""
+    """Return the variance of the margin of member m for record t of task i."""
     members, total = model.members, 0.0
     if members.at[m, OWN] >= 0:
         total += row_variance(model.tasks, i, members.at[m, OWN] + 1, members.shares[m, OWN], rows, t)
@@ -323,7 +326,7 @@ def _choose_steps(model, i, y, rows, t):
 
 @no_refcount
 def learn_members(model, i, y, rows, t, in_time):
-    """Update the members by record t right after ``score_members``; return the largest step size.
+    """Update the members by record t of task i right after ``score_members``; return the largest step size.
 
     ``in_time`` is False if the mixed-effects model has learned since it predicted the record.
     """
@@ -402,7 +405,7 @@ def learn(model, rows, tasks, y, first, last, n_predicted, predictions, moves, q
         if not (wanted(query_strategy, s) and weight(rows, s) > 0.0):
             skip_unlabelled(query_strategy, model)
             continue
-        if not ready(model, i, rows, s):
+        if not allocate(model, i, rows, s):
             # memory is reserved before any update, so that the caller can repeat this record
             return s
         in_time = True

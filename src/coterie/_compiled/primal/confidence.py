@@ -22,7 +22,7 @@ from .round import Wrapper, add, predictive_variance
 
 
 class ConfidenceWeights(namedtuple("ConfidenceWeights", "groups tasks levels noise"), LevelModel):
-    """AROW model: tables of pairs (mean, added precision) for every group and every task."""
+    """AROW model: tables with a mean and an added precision for each weight, for every group and every task."""
 
     __slots__ = ()
 
@@ -42,7 +42,7 @@ def label_variance(noise, rows, t):
 
 @no_refcount
 def row_variance(table, row, n, prior, rows, t):
-    """Return the part of the margin's variance from one row of weights; P is the n-th number of a weight."""
+    """Return the part of a margin's variance that comes from one row of weights; ``prior`` is their prior variance."""
     # Two entries' fractions are brought to one denominator: dividing is what takes longest here. Which two is decided
     # by the record's entries that are not 0, for neither its place in a block nor a stored 0 must change a bit.
     second = offset_of(table, n)
@@ -63,7 +63,7 @@ def row_variance(table, row, n, prior, rows, t):
 
 @no_refcount
 def sharpen(table, place, second, x, prior, move, sharpness):
-    """Update the weight at a memory address and its precision P, at the address ``second``.
+    """Update the mean and the precision of a weight; ``place`` and ``second`` are their positions.
 
     ``second`` is the address of its P, which increases by x² times ``sharpness``.
     """
@@ -82,7 +82,7 @@ def _move_row(table, row, prior, c, r, rows, t):
 
 @generic
 def margin_variance(model, i, rows, t):
-    """Return the variance v of the margin of record t."""
+    """Return the variance of the margin of record t of task i."""
 
 
 forward(Wrapper, margin_variance)

@@ -13,7 +13,7 @@ TOLERANCE = 1e-14
 
 @noinline
 def outgrows(B, limit):
-    """Return True if the largest eigenvalue of B exceeds the limit: O(K²), unless it is close to the limit."""
+    """Return True if the largest eigenvalue of the symmetric matrix B exceeds the limit: O(K²) in general."""
     largest = 0.0
     # Gershgorin: no eigenvalue exceeds the largest absolute row sum
     for j in range(B.shape[0]):
@@ -29,7 +29,7 @@ def outgrows(B, limit):
 
 @noinline
 def log_trace_exponential(B):
-    """Return log tr exp(B): O(K³)."""
+    """Return the logarithm of the trace of exp(B), for a symmetric K x K matrix B: O(K³)."""
     values = np.linalg.eigvalsh(B)
     # log-sum-exp: exponents relative to the largest eigenvalue cannot overflow
     return values[-1] + np.log(np.sum(np.exp(values - values[-1])))
@@ -37,7 +37,7 @@ def log_trace_exponential(B):
 
 @noinline
 def exponential(B, out):
-    """Write exp(B), scaled so that its largest eigenvalue is 1, to ``out``: O(K³)."""
+    """Write exp(B) to ``out``, scaled so that its largest eigenvalue is 1, for a K x K matrix B: O(K³)."""
     # the factor exp(-largest) cancels with the trace by which steps are divided
     values, vectors = np.linalg.eigh(B)
     product = np.dot(vectors * np.exp(values - values[-1]), vectors.T)
@@ -52,7 +52,7 @@ def exponential(B, out):
 
 @noinline
 def exponential_column(B, i, out):
-    """Write column i of exp(B) to ``out`` by the Lanczos process: O(K²) per step, a few dozen steps in general.
+    """Write column i of exp(B) to ``out`` by the Lanczos process: O(K²) per step, a few dozen steps.
 
     With V the orthonormal basis of the Krylov space and T = V'BV tridiagonal, exp(B) e_i ≈ V exp(T) e_1. Every new
     vector is made orthogonal to all before it, so K steps are exact; it ends when the last coordinate is negligible.
@@ -81,7 +81,7 @@ def exponential_column(B, i, out):
 
 @noinline
 def _tridiagonal(T):
-    """Return the largest eigenvalue of T, and the first column of exp(T) up to its factor."""
+    """Return the largest eigenvalue of a tridiagonal matrix T, and the first column of exp(T) up to a factor."""
     values, vectors = np.linalg.eigh(np.ascontiguousarray(T))
     top = values[-1]
     return top, np.dot(vectors, np.exp(values - top) * np.ascontiguousarray(vectors[0]))

@@ -36,7 +36,7 @@ LEAST = 1e-15
 
 
 class Faded(NamedTuple):
-    """A table of numbers with a common scale factor: their values are ``scale[0]`` times the stored numbers."""
+    """A table of numbers with a common scale factor: each value is the stored number times ``scale[0]``."""
 
     table: Any
     scale: Any
@@ -138,7 +138,7 @@ def _fade_levels(model, shared, own):
 
 @compiled
 def fade(table, factor):
-    """Multiply all numbers of a table by a factor: O(1) on average."""
+    """Multiply all numbers of a table by a factor, through its common scale: O(1) on average."""
     # the numbers stay as they are, only their common scale shrinks
     table.scale[0] *= factor
     if table.scale[0] < LEAST:

@@ -48,13 +48,13 @@ class Gaussian(NamedTuple):
 
 @no_refcount
 def bounded(number):
-    """Clip a number to [-``LARGEST``, ``LARGEST``]."""
+    """Clip a number to the range from -``LARGEST`` to ``LARGEST``."""
     return min(max(number, -LARGEST), LARGEST)
 
 
 @no_refcount_noinline
 def multiply(gaussian, width, x, moved):
-    """Compute ``moved`` = P x for the first features; return x'Px."""
+    """Write P x to ``moved`` for the covariance matrix P, and return x'Px; ``width`` features are used."""
     for a in range(width):
         moved[a] = 0.0
     for b in range(width):
@@ -70,7 +70,7 @@ def multiply(gaussian, width, x, moved):
 
 @no_refcount_noinline
 def absorb(gaussian, width, priors, factor, residual, total, moved, factors):
-    """Update mean and covariance by a label with this residual and variance; precisions then decay."""
+    """Update the mean and the covariance by a label; ``residual`` is its error, and ``total`` its variance."""
     # the square root goes to both factors, so that P stays symmetric to the last bit
     shrunk = math.sqrt(1.0 / total)
     for a in range(width):

@@ -26,10 +26,10 @@ from .round import (
     Weights,
     add,
     add_timed,
+    allocate,
     diagonal,
     prefetch_record,
     prefetch_task,
-    ready,
     score,
     summed_margin,
 )
@@ -39,7 +39,7 @@ ROUNDING = 1e-14
 
 
 class Levels(NamedTuple):
-    """Arrays of a relation of nested groups: M = diag(own) + Σ_l Σ_g weight[g] 1_g 1_g' over levels l and groups g.
+    """Arrays of a relation of nested groups: the groups of each task, its own weight in M, and the groups' weights.
 
     ``members[g]`` counts the known tasks of group g. The integral of ``weight`` over the rounds is ``spent + weight ·
     (rounds - since)``, which is exact although weights change when tasks are added.
@@ -77,7 +77,7 @@ class Levels(NamedTuple):
 
 
 class Arrivals(NamedTuple):
-    """The new tasks of a block; each is counted as a member of its groups from its first record on.
+    """The new tasks of a block. Each counts as a member of its groups from its first record on.
 
     The first ``counted[0]`` tasks are already counted. Counting task ``first + k`` sets the weight of its group at
     level l to ``weights[k, l]``. ``rounds`` is the number of rounds before the block.
@@ -102,7 +102,7 @@ NO_ARRIVALS = Arrivals(no_levels(0), np.full(1, np.iinfo(np.int64).max), 0, np.z
 
 @compiled
 def reweigh(levels, group, weight, clock):
-    """Set the weight of a group from round ``clock`` on, and update the integral of weights over rounds.
+    """Set the weight of a group in M from round ``clock`` on, and update the sum of its weights over the rounds.
 
     The first weight of a group counts from the first round on. This has no effect, because there was no update in the
     group before, and keeps the result independent of the round in which the group was created.
@@ -117,7 +117,7 @@ def reweigh(levels, group, weight, clock):
 
 @compiled
 def count_arrivals(arrivals, i, s):
-    """Count new tasks up to number i as members of their groups, at round s of the block: O(levels) each."""
+    """Count the new tasks up to number i as members of their groups, at round s of the block."""
     levels, clock = arrivals.levels, arrivals.rounds + s
     # tasks are numbered in the order of their first records, so those up to i have arrived
     for task in range(arrivals.counted[0], i + 1):
@@ -199,12 +199,12 @@ class LevelModel(Model):
         return self.summed_rows(tasks, features)
 
     def summed_rows(self, tasks: int, features: int) -> Weights:
-        """Return the sum of the rows of each task and its groups, shape (tasks, features)."""
+        """Return for each task the sum of its row of weights and those of its groups, shape (tasks, features)."""
         specific = (self.levels.own[:tasks] != 0.0).astype(np.float64)
         return self.weighted_rows(specific, np.ones(len(self.levels.weight)), features)
 
     def weighted_rows(self, own: NDArray[np.float64], weight: NDArray[np.float64], features: int) -> Weights:
-        """Return for each task ``own`` times its row plus its groups' rows times ``weight``."""
+        """Return for each task the sum of its row times ``own`` and its groups' rows times ``weight``."""
         tasks = len(own)
         W = np.zeros((tasks, features))
         if np.any(own):
@@ -228,8 +228,13 @@ def _score_plain(model, i, rows, t):
 
 
 @no_refcount
-def levels_ready(model, i, rows, t):
-    """Return True if the tables have capacity for an update at task i."""
+def allocate_levels(model, i, rows, t):
+    """Allocate the weights that record t of task i updates, its own and those of its groups.
+
+    Return False if a table needs more memory.
+
+    Return False if a table needs more memory.
+    """
     levels = model.levels
     room = levels.own[i] == 0.0 or reserve(model.tasks, i, rows, t)
     for level in range(levels.paths.shape[1]):
@@ -238,7 +243,7 @@ def levels_ready(model, i, rows, t):
     return room
 
 
-when(ready, LevelModel)(lambda model, i, rows, t: levels_ready(model, i, rows, t))
+when(allocate, LevelModel)(lambda model, i, rows, t: allocate_levels(model, i, rows, t))
 
 
 @when(prefetch_record, LevelModel)
@@ -262,7 +267,7 @@ def _prefetch_task(model, i):
 
 
 class Grouped(namedtuple("Grouped", "groups tasks levels"), LevelModel):
-    """Model of sums of updates: one row of ``groups`` per group, one row of ``tasks`` per task."""
+    """Model of nested groups that sums updates: a row of ``groups`` per group, and a row of ``tasks`` per task."""
 
     __slots__ = ()
 
@@ -270,7 +275,10 @@ class Grouped(namedtuple("Grouped", "groups tasks levels"), LevelModel):
         return self.weighted_rows(self.levels.own[:tasks], self.levels.weight, features)
 
     def summed_weights(self, twin: Grouped, rounds: float, tasks: int, features: int) -> Weights:
-        """Return the sum of the weights before each of the first ``rounds`` rounds, for averages."""
+        """Return the sum of the weights before each round, for averages.
+
+        ``twin`` has the updates times their rounds.
+        """
         levels = self.levels
         # a move in round c counts from then on: its weight in the sum is the integral up to now less that up to c
         integral = levels.spent + levels.weight * (rounds - levels.since)

@@ -8,14 +8,14 @@ from coterie._compiled.core.generic import when
 from coterie._compiled.weights.table import dot, find_weight, get_or_insert, get_value, offset_of, prefetch_row, reserve
 
 from .adaptive import Adaptive, descend, descend_row
-from .round import FitTable, Weights, add, prefetch_record, ready, score
+from .round import FitTable, Weights, add, allocate, prefetch_record, score
 
 #: The value of a task's own intercept feature in all its records.
 VALUE = 0.5
 
 
 class Intercepts(Adaptive):
-    """AdaGrad model with a single own weight per task, the intercept, for a feature that is ``VALUE`` in all records.
+    """AdaGrad model of all tasks with an intercept per task: the weight of a feature that is ``VALUE`` in all records.
 
     The table of tasks' own rows has one weight per task.
     """
@@ -49,8 +49,8 @@ def _score(model, i, rows, t):
     return margin
 
 
-@when(ready, Intercepts)
-def _ready(model, i, rows, t):
+@when(allocate, Intercepts)
+def _allocate(model, i, rows, t):
     levels = model.levels
     room = True
     for level in range(levels.paths.shape[1]):

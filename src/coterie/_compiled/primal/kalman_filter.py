@@ -48,7 +48,7 @@ from coterie._compiled.core.hashing import slot
 from coterie._compiled.core.records import begin, end, feature, value, weight
 
 from .gaussian import LARGEST, Gaussian, absorb, bounded, multiply
-from .round import add, ready, score, score_with_unseen
+from .round import add, allocate, score, score_with_unseen
 from .step_rules import evidence, step, triggers_update
 
 #: The most features seen, the constant being one: beyond, d² numbers cost too much.
@@ -71,7 +71,7 @@ FLATTEST = 1e-4
 
 
 class SeenFeatures(NamedTuple):
-    """The columns of the features that were non-zero so far, at most ``LIMIT``, in order of first appearance.
+    """The columns of the features that were not zero in some record, at most ``LIMIT``, and a hash table of them.
 
     ``columns`` (LIMIT,) has this order, with the constant first (-1 if it has no column), and -2 beyond; ``table`` is a
     hash table of positions in it, -1 for an empty entry.
@@ -92,7 +92,7 @@ class SeenFeatures(NamedTuple):
 
 
 class OwnPrior(NamedTuple):
-    """The prior precisions of a task's own weights, with sums of squared derivatives to learn them.
+    """The prior precisions of the tasks' own weights, with sums of squared derivatives from which they are learned.
 
     ``ridges`` (LIMIT + 1,) are the prior precisions, 0 for a prior variance of 0, ``squares`` (LIMIT + 1,) the sums of
     squared derivatives. The last numbers are the precision of features not seen so far, and the sum of the common step.
@@ -111,7 +111,7 @@ class OwnPrior(NamedTuple):
 
 
 class FilterWork(NamedTuple):
-    """Working arrays for one record: x, P x, decay factors, steps of log prior variances, and scalars in ``notes``.
+    """Working arrays for one record: x, P x, decay factors, steps of the log prior variances, and scalars.
 
     ``notes`` are the position of the record in its batch, the number of features of x, the shared and the own part of
     the margin, the variances of both, the number of features that need room, the squared norm of unseen features,
@@ -219,7 +219,7 @@ class MixedEffects(NamedTuple):
         return self._replace(shared=shared, pulls=own[0], precisions=own[1], work=FilterWork.with_width(width))
 
     def lent(self) -> MixedEffects:
-        """Return the model with separate working arrays, so that threads can predict in parallel."""
+        """Return the model with working arrays of its own, so that threads can predict in parallel."""
         return self._replace(work=FilterWork.with_width(len(self.shared.mean)))
 
     def drop_tasks(self, dropped: Dropped) -> None:
@@ -229,7 +229,7 @@ class MixedEffects(NamedTuple):
             dropped.move(self.precisions)
 
     def own_weights(self, tasks: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return v and q of tasks (the prior for task -1), shape (tasks, features seen), the constant first."""
+        """Return the own weights v and variances q of tasks, shape (tasks, features seen); the prior for task -1."""
         own, known = self.own_width(len(self.columns)), tasks >= 0
         means, variances = np.zeros((2, len(tasks), len(self.columns)))
         pulls, gained = np.zeros((2, len(tasks), own))
@@ -240,7 +240,7 @@ class MixedEffects(NamedTuple):
         return means, variances
 
     def coefficients(self, tasks: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return m + v of tasks (m for task -1), shape (tasks, features seen), the constant first."""
+        """Return the weights m + v of tasks, shape (tasks, features seen); the shared weights m for task -1."""
         return np.asarray(self.shared.mean[: len(self.columns)] + self.own_weights(tasks)[0])
 
     def to_saved(self, tasks: int) -> MixedEffects:
@@ -281,7 +281,7 @@ class MixedEffects(NamedTuple):
 
 @no_refcount
 def find(seen, column):
-    """Return the hash-table entry of a column, or the empty entry to insert it."""
+    """Return the entry of a column in the hash table of seen features, or the empty entry in which to insert it."""
     at = slot(np.uint64(column), _MASK)
     while seen.table[at] >= 0 and seen.columns[seen.table[at]] != column:
         at = (at + 1) & (seen.table.size - 1)
@@ -290,7 +290,7 @@ def find(seen, column):
 
 @no_refcount
 def _position(seen, column, guess):
-    """Return the position of a column among the features seen, -1 if unseen; first try the position ``guess``."""
+    """Return the position of a column among the features seen, -1 if unseen; ``guess`` is tried first."""
     return guess if guess < LIMIT and seen.columns[guess] == column else seen.table[find(seen, column)]
 
 
@@ -311,7 +311,7 @@ def _add_features(model, rows, t):
 
 @no_refcount
 def _write_record(seen, rows, t, width, x):
-    """Write a record as a dense vector divided by its constant, which comes first; return the unseen squared norm.
+    """Write record t as a dense vector x, divided by its constant. Return the squared norm of its unseen features.
 
     Return the squared norm of its other features.
     """
@@ -336,7 +336,7 @@ def _write_record(seen, rows, t, width, x):
 
 @no_refcount
 def _note_parts(model, i, width):
-    """Store the shared and own parts of the margin and of its variance; an unknown task has number -1."""
+    """Store the shared and the own part of the margin and of its variance for task i (-1 if unknown)."""
     shared, own, variance, x, ridges = 0.0, 0.0, 0.0, model.work.x, model.prior.ridges
     for j in range(width):
         shared += model.shared.mean[j] * x[j]
@@ -364,7 +364,7 @@ def _note_shared_variance(model):
 
 @no_refcount
 def is_in_time(predicted, margin):
-    """Return True if the margin equals the predicted one (the label is not delayed), or that was 0."""
+    """Return True if the margin is still the predicted one, so that the label is not delayed."""
     return predicted == margin or predicted == 0.0
 
 
@@ -429,7 +429,7 @@ def learn(model, i, y, rows, t, in_time):
 
 @no_refcount
 def _move_own(model, i, width, residual, noise, total):
-    """Update a task's own weights by a label with this residual and noise."""
+    """Update the own weights of task i by a label; ``residual`` is its error, ``noise`` and ``total`` are variances."""
     decay, step = model.kept[0], residual / total
     for j in range(min(width, model.pulls.shape[1])):
         x, ridge, gained = model.work.x[j], model.prior.ridges[j], model.precisions[i, j]
@@ -442,7 +442,7 @@ def _move_own(model, i, width, residual, noise, total):
 
 @no_refcount
 def _choose_steps(model, i, width, error, variance):
-    """Compute the steps of the log prior variances, for a label with this error of its probability."""
+    """Compute the steps of the log prior variances for a label; ``error`` is that of its probability."""
     prior, steps, shrunk, together = model.prior, model.work.steps, 1.0 / (1.0 + math.pi / 8.0 * variance), 0.0
     # of g = f sqrt(shrunk), by f and by s²
     by_margin = error * math.sqrt(shrunk)
@@ -466,7 +466,7 @@ def _choose_steps(model, i, width, error, variance):
 
 @no_refcount
 def _move_prior(model, width):
-    """Change the prior precisions of own weights by the steps of their log variances."""
+    """Change the prior precisions of own weights by the computed steps of the log variances."""
     ridges, steps = model.prior.ridges, model.work.steps
     for j in range(width):
         ridges[j] = _moved_ridge(ridges[j], steps[j])
@@ -481,7 +481,7 @@ def _moved_ridge(ridge, step):
 
 @no_refcount
 def has_room(model, i, rows, t):
-    """Return True if the model has capacity for record t of task i, or has stopped; store the capacity needed."""
+    """Return True if record t of task i needs no more memory, or the model has stopped. Else store the size needed."""
     needed, width, j = model.clock[0], model.shared.mean.size, 0
     if needed > LIMIT:
         return width == 0
@@ -503,14 +503,14 @@ def margin_variances(model, rows, tasks, variances):
 
 
 class FilterStep(NamedTuple):
-    """The update rule of a mixed-effects model, for a label in time or delayed."""
+    """The update rule of a mixed-effects model; ``in_time`` is False for a delayed label."""
 
     in_time: bool = True
 
 
 when(score, MixedEffects)(lambda model, i, rows, t: predict_margin(model, i, rows, t))
 when(score_with_unseen, MixedEffects)(lambda model, i, known, rows: predict_margin(model, i, rows, 0))
-when(ready, MixedEffects)(lambda model, i, rows, t: has_room(model, i, rows, t))
+when(allocate, MixedEffects)(lambda model, i, rows, t: has_room(model, i, rows, t))
 when(evidence, FilterStep)(lambda rule, y, margin: y)
 when(triggers_update, FilterStep)(lambda rule, label: True)
 when(step, FilterStep, MixedEffects)(

@@ -27,12 +27,12 @@ from coterie._compiled.core.records import begin, end, value
 from coterie._compiled.weights.dense import FeatureMajor, weights_of
 
 from .relation_updates import absorb, among, bordered, padded, step_scale, update_relation, update_row
-from .round import Extent, FitTable, adapt, add, add_timed, diagonal, on_step_end, ready, skip
+from .round import Extent, FitTable, adapt, add, add_timed, allocate, diagonal, on_step_end, skip
 from .spread import TaskRows
 
 
 class Move(NamedTuple):
-    """The latest update of the weights, W + x a': a, W'x before the update, and (‖x‖², sum of x)."""
+    """The latest update W + x a' of the weights: the vector a, the products W'x before it, ‖x‖², and the sum of x."""
 
     column: Any
     along: Any
@@ -47,7 +47,7 @@ class Gram(NamedTuple):
 
 
 class Relation(NamedTuple):
-    """The state of a learned relation of K tasks.
+    """The state of a learned relation of K tasks: its update, its matrix M = A⁻¹, and the Gram matrix W'W.
 
     M is updated with the weights after the latest update, W_s, if ``after_move`` is 1, else with those before it,
     W_{s-1}. Updates are shared by A⁻¹ or, if ``mean_step`` = e is not 0, by K^e A⁻¹ / tr A⁻¹, which keeps the mean step
@@ -70,7 +70,7 @@ class Relation(NamedTuple):
 
     @classmethod
     def begin(cls, update: Any, after_move: int, mean_step: int, start: Any, n_tasks: int, first: float) -> Self:
-        """Return the initial relation of K tasks: A_0⁻¹ = first · I and W = 0."""
+        """Return the initial relation of K tasks: the inverse of A_0 is ``first`` times the identity, and W = 0."""
         K = n_tasks
         gram, move = Gram(np.zeros((K, K)), np.zeros(K)), Move(np.zeros(K), np.zeros(K), np.zeros(2))
         status = np.zeros(3, np.int64)
@@ -104,7 +104,7 @@ class Relation(NamedTuple):
         return relation
 
     def rescale(self, to: float, by: float) -> None:
-        """Multiply the task vectors by ``to`` / ``by`` in the Gram matrix, in place."""
+        """Multiply the task vectors by ``to`` / ``by`` in the Gram matrix W'W, in place."""
         # W'W is quadratic in the weights, their sums linear
         for array, power in ((self.gram.products, 2), (self.gram.sums, 1)):
             array *= to**power
@@ -147,7 +147,7 @@ class Relation(NamedTuple):
 
 @noinline  # one machine function, whatever the records, the rule and the weights are
 def learn_relation(relation):
-    """Update M after the latest update of the weights, unless M is frozen."""
+    """Update the matrix M after the latest update of the weights, unless it is frozen."""
     if relation.status[0] != 0:
         return
     # priming, t < EPOCH in SRDV11 Algorithm 1: W'W is summed although M stays A_0
@@ -165,7 +165,7 @@ def learn_relation(relation):
 
 @noinline
 def _count_update(relation, fits, round_number):
-    """Count an update of M; freeze M if it exceeds its limit."""
+    """Count an update of the matrix M; freeze M if the update did not fit (it would exceed its limit)."""
     relation.status[2] += 1
     if not fits:
         relation.status[0], relation.status[1] = 1, round_number
@@ -173,7 +173,7 @@ def _count_update(relation, fits, round_number):
 
 @compiled
 def current(relation):
-    """Return the M by which the next update is shared among tasks, (K, K)."""
+    """Return the matrix by which the next update is shared among K tasks, shape (K, K)."""
     for i in range(relation.inverse.shape[0]):
         update_row(relation.update, relation, i)
     return relation.inverse * step_scale(relation)
@@ -183,7 +183,7 @@ def current(relation):
 
 
 class FromRound(NamedTuple):
-    """Schedule: M is updated from round ``first`` on (counted from 1), at each update or after ``every`` rounds."""
+    """Schedule: M is updated from round ``first`` on, at each update of the weights or after ``every`` rounds."""
 
     clock: Any
     first: float
@@ -233,7 +233,7 @@ class WhenSettled(NamedTuple):
         return self._replace(last=bordered(self.last, fresh))
 
     def move_first_look(self, before: int, moves: int) -> None:
-        """Move the first checkpoint from ``before`` to ``moves`` updates, unless it has passed."""
+        """Move the first checkpoint from ``before`` to ``moves`` updates, unless it is past."""
         if self.moves[1] == before:  # each later one is at twice the moves of the one before, or more
             self.moves[1] = moves
 
@@ -252,7 +252,7 @@ class WhenSettled(NamedTuple):
 
 @generic_noinline
 def is_due(start, products):
-    """Return True if M must be updated at this update of the weights."""
+    """Return True if the schedule ``start`` requires an update of M now; ``products`` is the Gram matrix."""
 
 
 # clock[0] counts finished rounds, so the present one is clock[0] + 1
@@ -287,7 +287,7 @@ def _has_settled(start, products):
 
 @noinline
 def _correlation_change(products, last):
-    """Return the squared norms of the correlations' change and of the correlations; store these as ``last``."""
+    """Return the squared norms of the change of the correlations and of the correlations; store these as ``last``."""
     change = size = 0.0
     for j in range(products.shape[0]):
         for k in range(products.shape[0]):
@@ -359,7 +359,7 @@ class LearnedModel(namedtuple("LearnedModel", "table relation"), TaskRows):
         return self._replace(relation=None)
 
 
-when(ready, LearnedModel)(lambda model, i, rows, t: True)
+when(allocate, LearnedModel)(lambda model, i, rows, t: True)
 
 
 @when(diagonal, LearnedModel)
@@ -382,7 +382,7 @@ def _add(model, i, c, rows, t):
 
 @compiled
 def _add_outer(table, move, rows, t):
-    """Add x a' to W, and store W'x and ‖x‖²; duplicate entries of x are summed."""
+    """Add the update x a' to the weights W, and store W'x and ‖x‖²; x is record t."""
     column, along = move.column, move.along
     along[:] = 0.0
     length = total = 0.0

@@ -28,7 +28,7 @@ from .gaussian import multiply
 
 
 class Losses(NamedTuple):
-    """Sums of the experts' 0/1 losses: ``overall`` (S,) and ``tasks`` (K, S) for S experts; margin 0 counts half."""
+    """Sums of the 0/1 losses of S experts: over all tasks (S,), and of each task (K, S). A zero margin counts half."""
 
     overall: Any
     tasks: Any
@@ -43,7 +43,7 @@ class Losses(NamedTuple):
 
 
 class Stacker(NamedTuple):
-    """The stacker: a normal distribution of the weights of the experts' margins and, last, of their average.
+    """The stacker that combines experts: a normal distribution of the weights of their margins and of the average.
 
     With a zero covariance the weights are fixed, and the margin is that of the mean.
     """
@@ -64,12 +64,12 @@ UNSURE = 0.1
 
 
 def first_layer(experts: int, unsure: float = UNSURE) -> Stacker:
-    """Return the initial stacker: it returns the average, and is never updated if ``unsure`` is 0."""
+    """Return the initial stacker, which returns the average; it is never updated if ``unsure`` is 0."""
     return Stacker(np.append(np.zeros(experts), 1.0), np.eye(experts + 1) * unsure)
 
 
 class Work(NamedTuple):
-    """Working arrays of a round: ``experts`` and ``weights`` (S,), ``inputs`` and ``moved`` (S + 1,)."""
+    """Working arrays of a round: margins and weights of S experts (S,), and inputs of the stacker (S + 1,)."""
 
     experts: Any
     weights: Any
@@ -84,7 +84,7 @@ def allocate_work(experts: int) -> Work:
 
 @no_refcount
 def combine(factors, margins, experts):
-    """Compute the experts' margins (S, n): sums of the learners' margins (m, n) with coefficients (S, m)."""
+    """Compute the margins of S experts (S, n): sums of the margins of m learners (m, n) with these coefficients."""
     for a in range(factors.shape[0]):
         for m in range(factors.shape[1]):
             # a factor of 0 must not turn the NaN of a learner that has left into that of an expert
@@ -95,7 +95,7 @@ def combine(factors, margins, experts):
 
 @no_refcount
 def rate_of(overall):
-    """Return the learning rate eta = min(1, sqrt(2 ln S / (1 + min L))) of the expert weights."""
+    """Return the rate eta = min(1, sqrt(2 ln S / (1 + min L))) of the expert weights, for S losses L."""
     fewest = np.inf
     for a in range(overall.size):
         fewest = min(fewest, overall[a])
@@ -112,7 +112,10 @@ def finite(margin):
 
 @no_refcount
 def weigh(overall, own, local, margins, weights):
-    """Compute expert weights proportional to exp(-eta L_a - local · L_ia); experts with NaN margins get 0."""
+    """Compute the weights of experts from their losses over all tasks (``overall``) and on the task (``own``).
+
+    Experts with a NaN margin get 0.
+    """
     eta = rate_of(overall)
     least = np.inf
     for a in range(overall.size):
@@ -137,7 +140,7 @@ def _note_experts(margins, t, work):
 
 @no_refcount_noinline
 def stack_inputs(losses, layer, local, i, work):
-    """Write the experts' margins and their weighted average as the stacker's inputs; return the stacker's margin."""
+    """Write the experts' margins and their weighted average as the inputs of the stacker; return its margin."""
     weigh(losses.overall, losses.tasks[i], local, work.experts, work.weights)
     last = work.weights.size
     mixed = 0.0
@@ -159,7 +162,7 @@ def _margin(layer, work):
 
 @no_refcount
 def slope_after(signed_margin, q):
-    """Solve tau = 1 / (1 + exp(signed_margin + tau q)) for tau, the implicit step of the logistic loss (q >= 0).
+    """Return the tau for which tau = 1 / (1 + exp(signed_margin + tau q)), the implicit step of the logistic loss.
 
     u = signed_margin + tau q is the root of u - signed_margin - q / (1 + e^u). Newton's steps reach it; one that would
     leave the bracket of the root becomes a halving of it. A step's error is about the square of the one before, so that
@@ -189,7 +192,7 @@ def slope_after(signed_margin, q):
 
 @no_refcount
 def correct(layer, y, weight, work):
-    """Update the stacker by a label, with the latest inputs and a sample weight."""
+    """Update the stacker by a label y with this sample weight, for the latest inputs."""
     inputs, moved, size = work.inputs, work.moved, work.inputs.size
     margin = _margin(layer, work)
     q = multiply(layer, size, inputs, moved)
@@ -212,7 +215,7 @@ def correct(layer, y, weight, work):
 
 @no_refcount
 def charge(losses, i, y, weight, work):
-    """Add the 0/1 losses of the experts on one record, times the sample weight."""
+    """Add the 0/1 losses of the experts on a record of task i with label y, times the sample weight."""
     for a in range(losses.overall.size):
         # a NaN compares false twice: an expert that has left is charged nothing
         signed_margin = y * work.experts[a]
@@ -224,7 +227,7 @@ def charge(losses, i, y, weight, work):
 
 @compiled
 def blend(losses, layer, local, tasks, margins, mixed, work):
-    """Combine the experts' ``margins`` (S, n) of records, without learning.
+    """Combine the experts' margins (S, n) of n records with the stacker, without learning.
 
     An unknown task has the number -1.
     """
@@ -240,7 +243,9 @@ def blend(losses, layer, local, tasks, margins, mixed, work):
 
 @compiled
 def mix(losses, layer, local, tasks, y, weights, predictions, judged, last, mixed, own, work):
-    """Combine and learn the first ``last`` records; record s is learned after s + tasks.size - last was predicted.
+    """Combine and learn the first ``last`` records.
+
+    Record s is learned after record s + tasks.size - last was predicted.
 
     ``predictions`` (S, n) are the experts' earlier margins, ``judged`` (S, n) those from which their losses are
     computed.

@@ -19,13 +19,13 @@ from .round import Wrapper, skip
 
 
 class Every(NamedTuple):
-    """No selective sampling: all labels are known."""
+    """The query strategy without selective sampling: every label is queried."""
 
     share: float
 
 
 class QueryStrategy(NamedTuple):
-    """The query strategy for a batch of records: a probability, limits, and the decisions so far.
+    """The query strategy for a batch: a query probability, limits, and the decisions so far.
 
     ``clock[0]`` counts the rounds decided so far, ``owner`` (n,) has the task numbers in the limits, and ``answer``
     (n,) is 1 for a query, 0 for none, and -1 before the decision.
@@ -120,7 +120,7 @@ class Step(NamedTuple):
 
 
 class Row(NamedTuple):
-    """The query probability b_i / (b_i + |margin|), with b_i = scale · Σ_j |A_ij| from the relation matrix A.
+    """The query probability b_i / (b_i + |margin|), with b_i from row i of the interaction matrix A of task i.
 
     ``revision`` has the number of updates of the relation, and of tasks, at which the sums were computed.
     """
@@ -131,7 +131,7 @@ class Row(NamedTuple):
 
 
 class RowOfInverse(Row):
-    """The query probability of :class:`Row`, with row sums of A⁻¹ instead of A."""
+    """The query probability of :class:`Row`, computed from A⁻¹ instead of A."""
 
     __slots__ = ()
 
@@ -143,12 +143,12 @@ def probability_of(query_probability, i, size):
 
 @generic
 def refresh(query_probability, model):
-    """Recompute the row sums of the relation matrix if it has been updated."""
+    """Recompute the row sums of the relation matrix if the relation has been updated."""
 
 
 @generic
 def row_matrix(query_probability, M):
-    """Return the matrix with the rows to sum, A or A⁻¹, given M = A⁻¹."""
+    """Return the matrix with the rows to sum: A or A⁻¹, depending on the strategy, given M = A⁻¹."""
 
 
 @generic
@@ -194,7 +194,7 @@ def _add_up(query_probability, relation):
 
 @compiled
 def renew(query_probability, model):
-    """Call ``refresh`` from Python code."""
+    """Recompute the row sums of the relation matrix; :func:`refresh` for calls from Python."""
     refresh(query_probability, model)
 
 
@@ -202,7 +202,7 @@ def renew(query_probability, model):
 
 
 class Unlimited(NamedTuple):
-    """No limit on the number of queries."""
+    """The absence of a limit on the number of queries."""
 
     most: int
 
@@ -211,7 +211,7 @@ class Unlimited(NamedTuple):
 
 
 class Ever(NamedTuple):
-    """Limits on the number of queries: ``total`` in all and ``each`` per task; ``count`` and ``held`` count them."""
+    """Limits on the number of queries in a whole stream: ``total`` in all, and ``each`` per task."""
 
     total: int
     each: int
@@ -257,7 +257,7 @@ class Sliding(NamedTuple):
 
 @generic
 def permits(limits, owner, now):
-    """Return True if a query is allowed in round ``now``, and count it."""
+    """Return True if the limits allow a query for task ``owner`` in round ``now``, and count it."""
 
 
 when(permits, Unlimited)(lambda limits, owner, now: True)

@@ -36,16 +36,16 @@ ROOM = 1e140
 
 
 class RelationUpdate:
-    """Base class of relation updates: methods that resize them for new tasks and features."""
+    """Base class of the updates of a learned relation matrix, with methods that resize their state."""
 
     __slots__ = ()
 
     def resized(self, fresh: int, features: int, first: float) -> Self:
-        """Resize for ``fresh`` more tasks, with ``first`` on the diagonal of A⁻¹, and for this many features."""
+        """Resize the state for ``fresh`` more tasks, with ``first`` on the diagonal of A⁻¹, and for these features."""
         return self
 
     def restarted(self, first: float) -> Self:
-        """Return the update in its initial state, A⁻¹ = first · I."""
+        """Return the initial state, for which A⁻¹ is ``first`` times the identity."""
         return self
 
     def select(self, tasks: NDArray[np.int64]) -> Self:
@@ -61,14 +61,14 @@ class RelationUpdate:
         return first
 
     def write_inverse(self, mean_step: int, inverse: Matrix) -> None:
-        """Compute A⁻¹ after tasks were added or dropped, if each update needs all of it."""
+        """Compute A⁻¹ after tasks were added or dropped, if each update of the weights needs all of it."""
 
     def check(self, tasks: int) -> None:
         """Raise ValueError for invalid numbers, or arrays of wrong shape."""
 
 
 def bordered(M: Matrix, fresh: int, diagonal: float = 0.0) -> Matrix:
-    """Pad a square matrix with ``fresh`` rows and columns of zeros, with ``diagonal`` on the diagonal."""
+    """Pad a square matrix M with ``fresh`` rows and columns of zeros; ``diagonal`` is the diagonal of the new part."""
     K = len(M)
     wider = np.zeros((K + fresh, K + fresh))
     wider[:K, :K] = M
@@ -77,12 +77,12 @@ def bordered(M: Matrix, fresh: int, diagonal: float = 0.0) -> Matrix:
 
 
 def among(M: Matrix, tasks: NDArray[np.int64]) -> Matrix:
-    """Return the submatrix of these tasks."""
+    """Return the rows and columns of the matrix M that belong to these tasks."""
     return np.ascontiguousarray(M[np.ix_(tasks, tasks)])
 
 
 def inverse_among(inverse: Matrix, tasks: NDArray[np.int64]) -> Matrix:
-    """Return the inverse of A's submatrix of these tasks, by a Schur complement in A⁻¹."""
+    """Return the inverse of the submatrix of A for these tasks, computed from A⁻¹ by a Schur complement."""
     # (A_SS)⁻¹ = R_SS - R_SO (R_OO)⁻¹ R_OS for R = A⁻¹ and the other tasks O
     others = np.setdiff1d(np.arange(len(inverse)), tasks)
     across = inverse[np.ix_(others, tasks)]
@@ -91,19 +91,19 @@ def inverse_among(inverse: Matrix, tasks: NDArray[np.int64]) -> Matrix:
 
 
 def padded(vector: NDArray[Any], fresh: int, value: float = 0.0) -> NDArray[Any]:
-    """Append ``fresh`` entries to the last axis."""
+    """Append ``fresh`` entries with this value to the last axis of an array."""
     widths = [(0, 0)] * (vector.ndim - 1) + [(0, fresh)]
     return np.pad(vector, widths, constant_values=value)
 
 
 @generic_noinline
 def update_relation(update, relation):
-    """Update M; return False, with M unchanged, if it would exceed its limit."""
+    """Update the relation matrix M; return False, with M unchanged, if it would exceed its limit."""
 
 
 @generic_noinline
 def absorb(update, relation):
-    """Add the latest update of the weights to the Gram matrix."""
+    """Add the latest update of the weights to the Gram matrix W'W of the task vectors."""
 
 
 @generic_noinline
@@ -121,7 +121,7 @@ when(update_row, object)(lambda update, relation, i: None)
 
 @noinline
 def _add_move(gram, move):
-    """Update the Gram matrix: W'W += a b' + b a' with b = W'x + ‖x‖² a / 2, which is exactly symmetric."""
+    """Add the change of W'W by the latest update to the Gram matrix; the result is exactly symmetric."""
     a = move.column
     # a b' + b a' = a h' + h a' + ‖x‖² a a': W'W changes by a matrix of rank two
     b = move.along + 0.5 * move.size[0] * a
@@ -134,7 +134,7 @@ def _add_move(gram, move):
 
 @noinline
 def step_scale(relation):
-    """Return the factor of A⁻¹ in updates: 1, or K^e / tr A⁻¹ with e = ``mean_step``."""
+    """Return the factor of A⁻¹ in updates: 1, or K^e / tr A⁻¹ for K tasks with e = ``mean_step``."""
     if relation.mean_step == 0:
         return 1.0
     # without it A⁻¹ and W feed each other and grow without bound, for W += A⁻¹x and A⁻¹ += eta W'W
@@ -142,8 +142,8 @@ def step_scale(relation):
 
 
 @noinline
-def largest_entry(relation):
-    """Return the largest allowed entry of M."""
+def entry_limit(relation):
+    """Return the largest value that an entry of M may have; beyond it M is no longer updated."""
     return GROWTH * relation.first if relation.mean_step == 0 else ROOM
 
 
@@ -151,7 +151,10 @@ def largest_entry(relation):
 
 
 class LogDetUpdate(namedtuple("LogDetUpdate", "eta unit_trace"), RelationUpdate):
-    """LogDet update: A⁻¹ <- A⁻¹ + eta W'W; with ``unit_trace`` 1, A is then divided by its trace."""
+    """LogDet update of a relation: eta W'W is added to A⁻¹. If ``unit_trace`` is 1, A is then divided by its trace.
+
+    W has the task vectors as columns.
+    """
 
     __slots__ = ()
 
@@ -162,7 +165,7 @@ class LogDetUpdate(namedtuple("LogDetUpdate", "eta unit_trace"), RelationUpdate)
 @when(update_relation, LogDetUpdate)
 def _update_by_log_det(update, relation):
     # SRDV11 (3.7), A_s = (A_{s-1}⁻¹ + eta W'W)⁻¹, needs no inversion when A⁻¹ is what is stored
-    if not _add_gram(relation.inverse, update.eta, relation.gram.products, largest_entry(relation)):
+    if not _add_gram(relation.inverse, update.eta, relation.gram.products, entry_limit(relation)):
         return False
     if update.unit_trace == 1:
         _divide_by_trace(relation.inverse)
@@ -171,14 +174,14 @@ def _update_by_log_det(update, relation):
 
 @noinline
 def _divide_by_trace(inverse):
-    """Divide A by its trace, given A⁻¹ (in place)."""
+    """Divide A by its trace, given A⁻¹, which is changed in place."""
     # (A / tr A)⁻¹ = tr A · A⁻¹, and tr A is the sum of 1 / eigenvalue of A⁻¹
     inverse *= np.sum(1.0 / np.linalg.eigvalsh(inverse))
 
 
 @noinline
 def _add_gram(R, eta, G, largest):
-    """Add eta G to R unless an entry would exceed ``largest``; return False in that case."""
+    """Add eta times the Gram matrix G to R, unless an entry would exceed ``largest``; then return False."""
     for j in range(R.shape[0]):
         # |R_jk| <= max R_jj for a positive definite R. "not <=" is true of NaN as well
         if not R[j, j] + eta * G[j, j] <= largest:
@@ -194,13 +197,16 @@ def _add_gram(R, eta, G, largest):
 
 
 class VonNeumannUpdate(namedtuple("VonNeumannUpdate", "eta unit_trace exponent known"), RelationUpdate):
-    """Von Neumann update: B <- B + eta W'W with A⁻¹ = exp(B); columns of A⁻¹ are computed on demand."""
+    """Von Neumann update of a relation: eta W'W is added to B, with A⁻¹ = exp(B).
+
+    Columns of A⁻¹ are computed on demand; W has the task vectors as columns.
+    """
 
     __slots__ = ()
 
     @classmethod
     def begin(cls, eta: float, unit_trace: int, n_tasks: int, first: float) -> Self:
-        """Return the initial state, A⁻¹ = first · I."""
+        """Return the initial state, for which A⁻¹ is ``first`` times the identity."""
         return cls(eta, unit_trace, np.log(first) * np.eye(n_tasks), np.ones(n_tasks, np.uint8))
 
     def restarted(self, first: float) -> Self:
@@ -235,7 +241,7 @@ def _update_by_von_neumann(update, relation):
             exponent[j, j] += shift
     # the mean step needs the trace, so all of A⁻¹, up to a factor; else a column is computed when it is needed
     if relation.mean_step == 0:
-        if outgrows(exponent, np.log(largest_entry(relation))):
+        if outgrows(exponent, np.log(entry_limit(relation))):
             return False
         # columns are computed on demand: a move needs one, and each revision outdates all
         update.known[:] = 0
@@ -273,12 +279,12 @@ class Divergence:
 
 @generic
 def gradient(divergence, value):
-    """Return f(a) for an eigenvalue a of A, the derivative of the divergence's generator."""
+    """Return f(a) for an eigenvalue a of A; f is the derivative of the function that generates the divergence."""
 
 
 @generic
 def inverse_gradient(divergence, value):
-    """Return the a with this value of f(a); NaN if there is none."""
+    """Return the eigenvalue a for which f(a) is this value; NaN if there is none."""
 
 
 class Beta(namedtuple("Beta", "beta"), Divergence):
@@ -305,13 +311,16 @@ def _inverse_gradient_of_beta(divergence, value):
 
 
 class DivergenceUpdate(namedtuple("DivergenceUpdate", "eta divergence unit_trace power dual"), RelationUpdate):
-    """Divergence update: B <- B - eta W'W with B = f(P), for P = A (``power`` -1) or P = A⁻¹ (``power`` 1)."""
+    """Update of a relation by a divergence: eta W'W is subtracted from f(P), for P = A or P = A⁻¹.
+
+    W has the task vectors as columns, and f is the gradient of the divergence.
+    """
 
     __slots__ = ()
 
     @classmethod
     def begin(cls, eta: float, divergence: Any, unit_trace: int, power: int, n_tasks: int, first: float) -> Self:
-        """Return the initial state, A⁻¹ = first · I."""
+        """Return the initial state, for which A⁻¹ is ``first`` times the identity."""
         return cls(eta, divergence, unit_trace, power, np.zeros((n_tasks, n_tasks))).restarted(first)
 
     def restarted(self, first: float) -> Self:
@@ -321,7 +330,7 @@ class DivergenceUpdate(namedtuple("DivergenceUpdate", "eta divergence unit_trace
         return self._replace(dual=bordered(self.dual, fresh, self._at(first)))
 
     def _at(self, first: float) -> float:
-        """Return the initial diagonal of B, for ``first`` on the diagonal of A⁻¹."""
+        """Return the initial diagonal entry of B = f(P), for ``first`` on the diagonal of A⁻¹."""
         return float(gradient_at(self.divergence, first**self.power))
 
     def select(self, tasks: NDArray[np.int64]) -> Self:
@@ -340,13 +349,13 @@ class DivergenceUpdate(namedtuple("DivergenceUpdate", "eta divergence unit_trace
 
 @compiled
 def gradient_at(divergence, value):
-    """Call ``gradient`` from Python code."""
+    """Return f(value) for a divergence; :func:`gradient` for calls from Python."""
     return gradient(divergence, value)
 
 
 @compiled
 def write_out(update, inverse):
-    """Compute A⁻¹ = P^power from B = f(P)."""
+    """Compute A⁻¹ from the state B = f(P), and write it to ``inverse``."""
     values, vectors = np.linalg.eigh(update.dual)
     for j in range(values.size):
         # f acts on eigenvalues, so f⁻¹(B) has the eigenvectors of B
@@ -373,7 +382,7 @@ def _update_by_divergence(update, relation):
     if not np.all(values > 0.0):  # the smallest may vanish beside the largest
         return False
     spread = values**update.power
-    if not np.max(spread) <= largest_entry(relation):
+    if not np.max(spread) <= entry_limit(relation):
         return False
     _compose_apart(spread, vectors, dual, relation.inverse)
     # the dual must be that of the normalised P, or the next update would start elsewhere
@@ -388,7 +397,10 @@ def _update_by_divergence(update, relation):
 
 @noinline
 def _compose_apart(values, vectors, like, out):
-    """Compute V diag(values) V', exactly zero between a task and all others if ``like`` is."""
+    """Compute V diag(values) V' from eigenvectors V.
+
+    Entries are exactly zero between tasks that ``like`` does not connect.
+    """
     # symmetrised, because rounding of the product differs between the two triangles
     product = np.dot(vectors * values, vectors.T)
     symmetrise(product, out)
@@ -409,7 +421,10 @@ NEVER_INVERTED = np.array([2, 0])
 
 
 class CovarianceUpdate(namedtuple("CovarianceUpdate", "ridge features"), RelationUpdate):
-    """Covariance update of the inverse: A⁻¹ <- cov(W) + ridge I, with the features as observations."""
+    """Covariance update of a relation: A⁻¹ becomes cov(W) + ridge I.
+
+    The task vectors are the columns of W, and features are the observations.
+    """
 
     __slots__ = ()
 
@@ -431,7 +446,9 @@ class CovarianceUpdate(namedtuple("CovarianceUpdate", "ridge features"), Relatio
 
 
 class PrecisionUpdate(namedtuple("PrecisionUpdate", "ridge features last since"), RelationUpdate):
-    """Covariance update: A <- cov(W) + ridge I, with the features as observations; the inverse of A is stored.
+    """Covariance update of a relation: A becomes cov(W) + ridge I, and its inverse is stored.
+
+    The task vectors are the columns of W, and features are the observations.
 
     ``last`` has the a and b of the latest change (a b' + b a') / (d - 1) of the covariance, ``since`` the numbers of
     weight updates after the latest update of M, and of these after the latest inversion.
@@ -453,7 +470,7 @@ class PrecisionUpdate(namedtuple("PrecisionUpdate", "ridge features last since")
         return self._replace(last=last, since=NEVER_INVERTED.copy())
 
     def inverse_of(self, inverse: Matrix, tasks: NDArray[np.int64]) -> Matrix:
-        """Return the inverse of A's submatrix of these tasks."""
+        """Return the inverse of the submatrix of A for these tasks."""
         return inverse_among(inverse, tasks)
 
     def untouched(self, first: float) -> float:
@@ -469,7 +486,7 @@ class PrecisionUpdate(namedtuple("PrecisionUpdate", "ridge features last since")
 
 @noinline
 def _covariance(gram, d, ridge, out):
-    """Compute the covariance of the task vectors over their d features, plus ridge I."""
+    """Write the covariance of the task vectors over their d features, plus ridge times the identity, to ``out``."""
     for j in range(out.shape[0]):
         for k in range(out.shape[0]):
             # SRDV11 (3.9): sums[j] / d is the mean weight of task j over the features; d = 1 divides by 1
@@ -479,7 +496,7 @@ def _covariance(gram, d, ridge, out):
 
 @when(update_relation, CovarianceUpdate)
 def _update_by_covariance(update, relation):
-    return _write_covariance(update, relation.gram, relation.inverse, largest_entry(relation))
+    return _write_covariance(update, relation.gram, relation.inverse, entry_limit(relation))
 
 
 @noinline
@@ -503,7 +520,7 @@ def _absorb_into_precision(update, relation):
 
 @noinline
 def _note_centred(last, d, gram, move):
-    """Store a and b of the latest change a b' + b a' of the centred Gram matrix."""
+    """Store the vectors a and b of the latest change a b' + b a' of the covariance."""
     # ‖x - mean‖² = ‖x‖² - (Σ x)² / d
     length = move.size[0] - move.size[1] ** 2 / d
     for j in range(move.column.size):
@@ -519,7 +536,7 @@ def _update_by_precision(update, relation):
 
 @noinline
 def _write_precision(update, gram, inverse):
-    """Update the inverse by the latest rank-two change: O(K²), with an occasional recomputation."""
+    """Update the inverse by the latest change, of rank two: O(K²), with an occasional recomputation."""
     K = inverse.shape[0]
     # rounding errors of rank-two updates accumulate, so the inverse is recomputed from time to time
     fresh = update.since[0] != 1 or update.since[1] >= max(K, 64)
@@ -539,7 +556,7 @@ def _write_precision(update, gram, inverse):
 
 @noinline
 def _rank_two(P, a, b, d):
-    """Update P = A⁻¹ for A + (a b' + b a') / d by Woodbury's identity; return False if it is inaccurate."""
+    """Update P = A⁻¹ for the new matrix A + (a b' + b a') / d; return False if the result is inaccurate."""
     u, v = np.dot(P, a), np.dot(P, b)
     # with U = [a b] and S = [0 1; 1 0] / d, (S⁻¹ + U'PU) / d = [p q; q r]
     p, q, r = np.dot(a, u) / d, 1.0 + np.dot(a, v) / d, np.dot(b, v) / d
@@ -561,7 +578,10 @@ def _rank_two(P, a, b, d):
 
 
 class RootUpdate(namedtuple("RootUpdate", "ridge power"), RelationUpdate):
-    """Square-root update: P <- (W'W)^(1/2) / tr + ridge I, for P = A (``power`` -1) or P = A⁻¹ (``power`` 1)."""
+    """Square-root update of a relation: P becomes (W'W)^(1/2), divided by its trace, plus ridge I.
+
+    P is A or A⁻¹, and W has the task vectors as columns.
+    """
 
     __slots__ = ()
 
@@ -577,7 +597,7 @@ class RootUpdate(namedtuple("RootUpdate", "ridge power"), RelationUpdate):
 
 @noinline
 def _root(G):
-    """Return eigenvalues and eigenvectors of G^(1/2) / tr; the eigenvalues sum to 1, or to 0 for W = 0."""
+    """Return the eigenvalues and eigenvectors of the square root of G, divided by its trace; zeros for G = 0."""
     values, vectors = np.linalg.eigh(G)
     # rounding may leave eigenvalues of a singular W'W below zero
     roots = np.sqrt(np.maximum(values, 0.0))
@@ -587,7 +607,10 @@ def _root(G):
 
 @noinline
 def _compose(values, vectors, G, at_zero, out):
-    """Compute V diag(values) V'; tasks without weights get no correlations, so that their margins stay zero."""
+    """Compute V diag(values) V' from eigenvectors V.
+
+    Tasks without weights (zero in G) get ``at_zero`` and no correlations.
+    """
     product = np.dot(vectors * values, vectors.T)
     symmetrise(product, out)
     for j in range(out.shape[0]):
@@ -618,7 +641,7 @@ def _update_by_root(update, relation):
 
 
 class FixedUpdate(namedtuple("FixedUpdate", "target"), RelationUpdate):
-    """Constant relation: A⁻¹ <- ``target``, for any task vectors."""
+    """Update of a relation to the constant matrix ``target``, whatever the task vectors."""
 
     __slots__ = ()
 

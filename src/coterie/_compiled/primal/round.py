@@ -8,7 +8,7 @@ function                               purpose                                  
 =====================================  ==================================================================  ===========
 ``score(model, i, rows, t)``           margin of record t under the current weights of task i
 ``report(model, i, rows, t, margin)``  margin shown to the user                                            ``margin``
-``ready(model, i, rows, t)``           True if M is available and tables have room for an update
+``allocate(model, i, rows, t)``        allocate the weights for an update; False if memory or M is missing
 ``add(model, i, c, rows, t)``          add c times record t to task i, and to all tasks through M
 ``adapt(model)``                       update the relation after that                                      nothing
 ``on_step_end(model)``                 end a round                                                         nothing
@@ -49,12 +49,12 @@ def score(model, i, rows, t):
 
 @generic
 def score_with_unseen(model, i, known, rows):
-    """Return the margin of one record, from its known features and from all features."""
+    """Return the margin of one record: from its known features, with the length of all its features."""
 
 
 @generic
 def report(model, i, rows, t, margin):
-    """Return the margin that users see: that of the averaged weights if there are any, else ``margin``."""
+    """Return the margin that users see: that of the averaged weights if the model has them, else ``margin``."""
 
 
 @generic
@@ -69,7 +69,7 @@ def prefetch_task(model, i):
 
 @generic
 def diagonal(model, i):
-    """Return M_ii; M_ii ‖x‖² is the squared norm of the multitask instance."""
+    """Return M_ii, the factor of ‖x‖² in the effect of an update on the margin of the same record."""
 
 
 @generic
@@ -78,13 +78,18 @@ def predictive_variance(model, i, rows, t):
 
 
 @generic
-def ready(model, i, rows, t):
-    """Return True if record t can update task i: the column of M is computed, and tables have capacity."""
+def allocate(model, i, rows, t):
+    """Allocate the weights that record t of task i will update.
+
+    Return False if a table needs more memory, or column i of M is missing.
+
+    Return False if a table needs more memory, or column i of M is missing.
+    """
 
 
 @generic
 def add(model, i, c, rows, t):
-    """Add c times record t to the weights of task i, and to other tasks according to M."""
+    """Add c times record t to the weights of task i, and to those of other tasks according to M."""
 
 
 @generic
@@ -104,12 +109,14 @@ def skip(model):
 
 @generic
 def add_timed(model, i, c, rows, t, clock):
-    """Add an update in round ``clock`` to the time-weighted sums, for averaged weights."""
+    """Add c times record t, times the round ``clock``, to the sums from which averaged weights are computed."""
 
 
 @generic
 def summed_margin(model, twin, i, rows, t, clock, margin):
-    """Return the sum of record t's margins under the weights before each round so far.
+    """Return the sum of the margins of record t under the weights before each round so far.
+
+    ``twin`` has the sums for averages.
 
     The margin of the current weights is given as ``margin``, so that only the time-weighted sums are read.
     """
@@ -141,19 +148,19 @@ class Model(ABC):
     @property
     @abstractmethod
     def sharing(self) -> Any:
-        """The representation of M: ``Levels``, ``Columns``, ``SparseColumns`` or a learned ``Relation``."""
+        """The arrays by which the relation matrix M is read: levels of groups, columns, or a learned relation."""
 
     @abstractmethod
     def with_sharing(self, sharing: Any) -> Self:
-        """Return the model with another representation of M."""
+        """Return the model with other arrays for the relation matrix M."""
 
     @abstractmethod
     def fit(self, fit_table: FitTable, groups: int, tasks: int, features: int, dense: bool) -> Self:
-        """Return the model resized for these numbers of groups, tasks and features."""
+        """Return the model resized for these numbers; ``fit_table`` resizes each table."""
 
     @abstractmethod
     def drop_tasks(self, dropped: Dropped, groups: NDArray[np.int64]) -> Self:
-        """Remove the rows of tasks and of empty groups; the caller changes M."""
+        """Remove the rows of tasks and of groups without tasks. The caller changes the relation matrix M."""
 
     @abstractmethod
     def make_room(self, i: int, entries: int) -> Self:
@@ -173,7 +180,7 @@ class Model(ABC):
 
     @abstractmethod
     def to_saved(self, extent: Extent) -> Self:
-        """Return the model without unused capacity, and without an M that can be recomputed.
+        """Return the model without unused capacity, and without columns of M that can be recomputed.
 
         Tables become :class:`coterie._compiled.weights.table.Part`, without a copy so far.
         """
@@ -227,5 +234,5 @@ class Wrapper(Model):
         self.model.check(bounds)
 
 
-forward(Wrapper, score, score_with_unseen, report, ready, add, adapt, on_step_end, skip)
+forward(Wrapper, score, score_with_unseen, report, allocate, add, adapt, on_step_end, skip)
 forward(Wrapper, prefetch_record, prefetch_task, diagonal, predictive_variance)

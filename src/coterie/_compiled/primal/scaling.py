@@ -33,7 +33,7 @@ RARE = 8.0
 
 
 class Preparing(NamedTuple):
-    """Arrays for the preprocessing of records with named features: moments, counts of absences, and options.
+    """Arrays and options for the preprocessing of records with named features: moments, and counts of absences.
 
     ``before`` stores the moments that a record changes, and ``constant`` is the feature of the constant or -1. Records
     must have ``width`` entries, unless that is 0. Then names may be absent: ``records`` has the number of learned
@@ -52,7 +52,7 @@ class Preparing(NamedTuple):
 
 @no_refcount
 def prepare_columns(values, moments, missing, scaled, unit, update, out):
-    """Standardise the columns of ``values``, write them to ``out``, and scale rows to unit length if ``unit``.
+    """Standardise the columns of ``values`` to ``out``; if ``unit``, then scale rows to unit length.
 
     NaN is missing: 0, and 1 in the column ``missing[j]`` of ``out`` unless that is -1.
     """
@@ -77,7 +77,9 @@ def prepare_columns(values, moments, missing, scaled, unit, update, out):
 
 @no_refcount
 def prepare_entries(preparing, values, features, n, behind, update):
-    """Preprocess the n entries of one record in place; return the new number of entries.
+    """Preprocess the n entries of one record in place; return their new number.
+
+    ``behind`` is the position of free space.
 
     The constant comes after them, before this many unscaled others. The entries of second columns come last, and need
     room for n more. The previous moments are stored for :func:`undo_record`. Returns -1, and changes nothing, for a
@@ -111,7 +113,7 @@ def are_dictionaries(preparing):
 
 @no_refcount
 def scale_entries(preparing, values, features, n, total, update):
-    """Scale the numbers among n entries of a record; return the number of entries, including second columns."""
+    """Scale the numbers among the n entries of a record; return the number of entries with second columns."""
     for k in range(n):
         j = np.uint64(features[np.uint64(k)])
         if preparing.moments[j, 0] >= 0.0:
@@ -133,7 +135,7 @@ def absences(preparing, j, records):
 
 @no_refcount
 def share_of_absences(preparing, j, records):
-    """Return the fraction of records without feature j (1 - rho); 0 before its first appearance."""
+    """Return the fraction of records without feature j since its first appearance."""
     present, absent = count(preparing.moments[j]), absences(preparing, j, records)
     return absent / (absent + present) if absent > 0.0 and present > 0.0 else 0.0
 
@@ -150,7 +152,7 @@ def needs_second_column(preparing, j, x):
 
 @no_refcount
 def split_presence(preparing, values, features, k, total):
-    """Split entry k, a z-score, into value and presence indicator; return the new number of entries.
+    """Split entry k, a z-score, into a value and a presence indicator; return the new number of entries.
 
     The entry for the second column is appended, or omitted if the feature has none.
     """
@@ -170,7 +172,7 @@ def split_presence(preparing, values, features, k, total):
 
 @no_refcount
 def scale_numbers(values, preparing, first, update, presences):
-    """Scale the columns ``values``, shape (k, n), of k features from ``first`` on, and write presence indicators.
+    """Scale k features from ``first`` on, given as rows of ``values`` (k, n), and write their presence indicators.
 
     NaN is missing and stays so; infinity is absent and becomes 0. Record t is learned if ``update[t]``.
     ``preparing.records`` is that before these records.
@@ -195,7 +197,7 @@ def scale_numbers(values, preparing, first, update, presences):
 
 @no_refcount
 def undo_record(preparing, features, n):
-    """Restore the moments before the latest record, which had these n entries."""
+    """Restore the moments before the latest record, which had n entries of these features."""
     if preparing.scaled:
         if are_dictionaries(preparing):
             preparing.records[0] -= 1

@@ -23,16 +23,16 @@ from .round import (
     Weights,
     add,
     add_timed,
+    allocate,
     diagonal,
     prefetch_record,
-    ready,
     score,
     summed_margin,
 )
 
 
 class Columns(NamedTuple):
-    """Computed columns of M: column i is ``values[slot[i]]``; it is missing if the slot is negative."""
+    """Computed columns of the relation matrix M: column i is ``values[slot[i]]``; it is missing if the slot is < 0."""
 
     values: Any
     slot: Any
@@ -41,12 +41,12 @@ class Columns(NamedTuple):
         """Do nothing: columns are not saved but recomputed."""
 
     def reached(self, i: int) -> NDArray[np.int64]:
-        """Return the tasks j with M_ji != 0; column i must be computed."""
+        """Return the tasks that an update of task i changes, those with M_ji other than 0."""
         return np.flatnonzero(self.values[self.slot[i]])
 
 
 class SparseColumns(NamedTuple):
-    """Computed sparse columns of M: column i has the entries ``starts[s]`` to ``starts[s + 1] - 1``, in slot s."""
+    """Computed sparse columns of the relation matrix M, in slots; a column is missing if its slot is negative."""
 
     rows: Any
     values: Any
@@ -57,13 +57,13 @@ class SparseColumns(NamedTuple):
         """Do nothing: columns are not saved but recomputed."""
 
     def reached(self, i: int) -> NDArray[np.int64]:
-        """Return the tasks j with M_ji != 0; column i must be computed."""
+        """Return the tasks that an update of task i changes, those with M_ji other than 0."""
         slot = self.slot[i]
         return np.asarray(self.rows[self.starts[slot] : self.starts[slot + 1]])
 
 
 def no_columns() -> Columns:
-    """Return no columns of M: they are not saved, but computed again after loading."""
+    """Return an object without computed columns of M."""
     return Columns(np.zeros((0, 0)), np.zeros(0, np.int64))
 
 
@@ -93,7 +93,7 @@ when(summed_margin, TaskRows)(
 
 
 class Spread(namedtuple("Spread", "table columns"), TaskRows):
-    """Model of weights W, one row per task, and computed columns of M."""
+    """Linear model with one row of weights per task, and computed columns of the relation matrix M."""
 
     __slots__ = ()
 
@@ -136,24 +136,24 @@ when(add_timed, Spread)(
 )
 
 
-@when(ready, Spread)
-def _ready(model, i, rows, t):
+@when(allocate, Spread)
+def _allocate(model, i, rows, t):
     return model.columns.slot[i] >= 0 and reserve_column(model.table, model.columns, i, rows, t)
 
 
 @generic
 def entry(columns, i, j):
-    """Return M_ij; column i must be computed."""
+    """Return the entry M_ij of the relation matrix; column i must have been computed."""
 
 
 @generic
 def reserve_column(table, columns, i, rows, t):
-    """Allocate weights for record t in each row j with M_ji != 0."""
+    """Allocate the weights that record t of task i updates, in the rows of all tasks j with M_ji other than 0."""
 
 
 @generic
 def add_column(table, columns, i, c, rows, t):
-    """Add c M_ji x to each row j with M_ji != 0."""
+    """Add c M_ji times record t to the row of each task j for which M_ji is not 0."""
 
 
 # -- whole columns ----------------------------------------------------------------------------------------------------

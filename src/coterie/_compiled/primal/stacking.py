@@ -42,7 +42,7 @@ BINS, REACH = 128, 6.4
 
 
 class Residuals(NamedTuple):
-    """Running sums of squared residuals, by task and by the number of its labels.
+    """Running sums of squared residuals, by task and by the number of labels of the task.
 
     ``ages`` (AGES, 2) has their number and their sum by the number of known labels of the task (its age), ``tasks``
     (K, 2) their number and the sum of r² / e, e being the mean of that age; ``bins`` (AGES, BINS) counts residuals over
@@ -117,7 +117,7 @@ class Stacking(NamedTuple):
 
 @no_refcount
 def _age(count):
-    """Return the age class of a task with ``count`` labels: the bit length of the count, at most AGES - 1."""
+    """Return the class of a task by its number of labels, ``count``: 0, 1, 2-3, 4-7, ...."""
     # by powers of two, because errors fall with the number of labels ever more slowly
     age = 0
     while count >= 1.0 and age < AGES - 1:
@@ -128,7 +128,7 @@ def _age(count):
 
 @no_refcount
 def _mean_square(spread, age):
-    """Return the mean squared residual of predictions for tasks in this age class."""
+    """Return the mean squared residual of predictions for tasks in the class ``age`` of numbers of labels."""
     # shrinks the mean of an age towards that of all ages, which is shrunk towards 1
     number, total = 0.0, 0.0
     for a in range(AGES):
@@ -140,7 +140,7 @@ def _mean_square(spread, age):
 
 @no_refcount
 def _variance(spread, i, age):
-    """Return the residual variance of task i in this age class; in class 0 the mean over all tasks."""
+    """Return the variance of the residual of task i; ``age`` is its class by the number of labels."""
     e = _mean_square(spread, age)
     # without labels of the task its own factor is not known
     if age == 0:
@@ -218,7 +218,7 @@ def _predict(model, margins, t, work):
 
 @no_refcount
 def _leave(last, a):
-    """Condition the normal distribution of weights on weight 0 for the stopped member a."""
+    """Set the weight of a stopped member a to 0, and the distribution of the other weights to match."""
     variance = last.covariance[a, a]
     # a Gaussian conditioned on v_a = 0: mean and covariance lose their regression on v_a
     if variance > 0.0:
@@ -239,7 +239,7 @@ def _leave(last, a):
 
 @no_refcount
 def _learn(model, i, age, y, w, margin, active, work):
-    """Update the members' weights, and the variances by the residual."""
+    """Update the weights of the members by a label y of weight w, and the variances by its residual."""
     last, S = model.last, work.inputs.size
     for a in range(active, S):
         # a variance of 0 is that of a member which has left before
@@ -275,7 +275,10 @@ def _was_predicted(predictions, s):
 
 @no_refcount
 def _note(model, foreseen, t, i, predictions, work):
-    """Store the stacker's inputs for record t of task i, its prediction, and the age class of the task."""
+    """Store the inputs of the stacker for record t of task i, its prediction, and the age class of the task.
+
+    ``foreseen`` are the members' predictions.
+    """
     S = work.inputs.size
     predictions[S, t] = _predict(model, foreseen, t, work)
     for a in range(S):
@@ -285,7 +288,9 @@ def _note(model, foreseen, t, i, predictions, work):
 
 @compiled
 def learn(model, foreseen, now, weights, tasks, y, predictions, n_predicted, last, margins, own):
-    """Predict and learn the first ``last`` records; record s is learned after s + tasks.size - last was predicted.
+    """Predict and learn the first ``last`` records.
+
+    Record s is learned after record s + tasks.size - last was predicted.
 
     ``foreseen`` and ``now`` (S, n) are the members' margins when they were asked and when the label came.
     ``predictions`` (S + 2, n) gets the inputs of the last step, its margin and the task's age as they were predicted;
@@ -330,7 +335,7 @@ def predict(model, foreseen, tasks, predictions, spreads):
 
 @holds_gil
 def learn_one(model, now, weight, i, y):
-    """Learn one record; ``now`` are the members' margins, shape (S, 1)."""
+    """Learn one record of task i with label y; ``now`` are the members' predictions, shape (S, 1)."""
     if weight > 0.0:
         work = allocate_work(model)
         margin = _predict(model, now, 0, work)
@@ -339,5 +344,5 @@ def learn_one(model, now, weight, i, y):
 
 @holds_gil
 def predict_one(model, foreseen):
-    """Return the prediction for one record; ``foreseen`` are the members' margins."""
+    """Return the prediction for one record; ``foreseen`` are the members' predictions."""
     return _predict(model, foreseen, 0, allocate_work(model))

@@ -12,13 +12,13 @@ from .round import diagonal, predictive_variance
 
 
 class MistakeStep(NamedTuple):
-    """Mistake-driven rule: tau = 1 if y·margin <= ``threshold`` (0 for the Perceptron), else 0."""
+    """Rule that steps on mistakes: tau = 1 if y·margin <= ``threshold`` (0 for the Perceptron), else 0."""
 
     threshold: float
 
 
 class ShortestStep(NamedTuple):
-    """Passive-aggressive rule: tau = min(C, loss / (M_ii ‖x‖² + ridge)) for a positive loss.
+    """Passive-aggressive rule: tau = min(C, loss / (M_ii ‖x‖² + ridge)) if the loss is positive, for task i.
 
     It is 1 - y·margin or, if ``numbers`` is 1, |y - margin| - ``epsilon``.
     """
@@ -40,7 +40,9 @@ class GradientStep(NamedTuple):
 
 
 class ConfidenceStep(NamedTuple):
-    """Confidence rule: tau = (``target`` - y·margin) / (v + r), with the variances v of margin and r of label.
+    """Rule for weights with variances: tau = (``target`` - y·margin) / (v + r), with variances v and r.
+
+    They are those of the margin and of the label.
 
     If ``mistakes`` is 1, on mistakes only: y·margin <= 0.
     """
@@ -55,13 +57,13 @@ SHORTEST = 1e-200
 
 
 def goes_by_sign(rule: Any) -> bool:
-    """Return True if the rule depends only on the sign of y·margin, so that scaled weights get equal updates."""
+    """Return True if the rule depends only on the sign of y·margin, so that a scale of weights has no effect."""
     return isinstance(rule, MistakeStep) and rule.threshold == 0.0
 
 
 @generic
 def evidence(rule, y, margin):
-    """Return y·margin for classification, the residual y - margin for regression."""
+    """Return the number on which the rule decides: y·margin for two classes, the residual y - margin for numbers."""
 
 
 @generic
@@ -91,7 +93,7 @@ def triggers_update(rule, signed_margin):
 
 @generic
 def step(rule, model, i, rows, t, signed_margin):
-    """Return the step size tau >= 0 of an update of task i by record t, times the sample weight; 0 for no update.
+    """Return the size tau >= 0 of an update of task i by record t, times the sample weight; 0 for no update.
 
     It is multiplied by the weight of the record; for steps by confidence, the label's variance is divided by the
     weight.

@@ -11,7 +11,7 @@ from coterie._compiled.core.records import UNSEEN, Csr, end, feature, value, wei
 
 from .grouped import count_arrivals
 from .query_decisions import decide, skip_unlabelled, wanted
-from .round import adapt, add, on_step_end, prefetch_record, prefetch_task, ready, report, score, score_with_unseen
+from .round import adapt, add, allocate, on_step_end, prefetch_record, prefetch_task, report, score, score_with_unseen
 from .scaling import prepare_entries, undo_record
 from .step_rules import direction, evidence, step, triggers_update
 
@@ -78,7 +78,7 @@ def learn(model, rule, rows, tasks, y, first, last, delay, moves, query_strategy
         # the current weights decide, not the averaged ones that were reported
         signed_margin = evidence(rule, y[s], margin)
         if triggers_update(rule, signed_margin):
-            if not ready(model, i, rows, s):  # before the step, which may depend on M_ii
+            if not allocate(model, i, rows, s):  # before the step, which may depend on M_ii
                 return s
             moves.step_sizes[s] = step(rule, model, i, rows, s, signed_margin)
         if moves.step_sizes[s] > 0.0:
@@ -94,7 +94,7 @@ UNPROVIDED, UNPREPARABLE = -1.0, -2.0
 
 @compiled
 def prepare_record(values, features, known, preparing, update):
-    """Copy and preprocess the entries of one record; the result has negative length if Python code must do it.
+    """Copy and preprocess the entries of one record. The result has negative length if Python code must do it.
 
     The first ``known`` features have columns, the others were seen in no record.
     """
@@ -112,7 +112,7 @@ def prepare_record(values, features, known, preparing, update):
 
 @compiled
 def _without_unseen(rows):
-    """Copy the entries of one record that have columns."""
+    """Copy the entries of one record, without those of features that have no column."""
     n = end(rows, 0)
     known = Csr(np.empty(n), np.empty(n, np.int32), np.zeros(2, np.int64), np.zeros(0))
     for k in range(n):
@@ -149,7 +149,7 @@ def learn_one(model, rule, values, features, preparing, i, y):
     signed_margin = evidence(rule, y, margin)
     tau = 0.0
     if triggers_update(rule, signed_margin):
-        if not ready(model, i, rows, 0):
+        if not allocate(model, i, rows, 0):
             undo_record(preparing, features, values.size)
             return UNPROVIDED
         tau = step(rule, model, i, rows, 0, signed_margin)

@@ -8,7 +8,9 @@ from coterie._compiled.core.moments import FAR, noted, scale_of, scored
 
 @compiled
 def standardise(y, weights, moments, inside, shift, factor):
-    """Write the z-score of each label, by the moments up to and including it; return the new moments.
+    """Write the z-score of each label y to ``inside``, by the moments up to and including it.
+
+    Return the new moments.
 
     Returns the :class:`~coterie._compiled.core.moments.Moments` after them. ``inside`` becomes each number's z-score by
     the moments with itself, within ± ``FAR``; ``shift`` and ``factor`` the mean and the standard deviation before it,

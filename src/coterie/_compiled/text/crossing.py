@@ -42,7 +42,7 @@ class Pairs(NamedTuple):
 
     @classmethod
     def from_known(cls, known: NDArray[np.int32], more: int = 0) -> Pairs:
-        """Return a table of these distinct pairs, in the order of their columns, with capacity for ``more`` pairs."""
+        """Return a table of these distinct pairs, with space for ``more`` pairs."""
         count, known = len(known), enlarged(known, max(len(known) + more, 32))
         # a power of two with at most half of the cells in use
         cells = np.zeros((2 ** math.ceil(math.log2(2 * len(known))), 2), np.int64)
@@ -61,7 +61,7 @@ class Pairs(NamedTuple):
 
 @no_refcount
 def _column(pairs, i, j, resize):
-    """Return the column of the pair (i, j); a new pair is added if ``resize``, else -1 is returned."""
+    """Return the column of the pair (i, j). A new pair is added if ``resize``; else the result is -1."""
     # two features of 32 bits in one key of 64: a single comparison tells pairs from each other
     key: Any = np.int64((np.uint64(i) << _32) | np.uint64(j))
     at = cell_of(pairs.cells, key)
@@ -76,7 +76,9 @@ def _column(pairs, i, j, resize):
 
 @compiled
 def cross(pairs, left, right, constant, unit, resize, values, features, starts, unknown):
-    """Write the products x_i · a_j of one sparse vector with each of several, in the columns of the pairs (i, j).
+    """Write the products of the features of one sparse vector with those of each of several, as sparse rows.
+
+    Each pair of features has a column in ``pairs``.
 
     Features of the right below 0 are unknown, and pairs without a column are left out, unless ``resize`` adds one. Then
     comes 1 in the column ``constant``, if that is not below 0; with ``unit`` every record is scaled to unit length.
@@ -118,7 +120,10 @@ def _divide(values, first, end, length):
 
 @no_refcount
 def _products(pairs, left, value, j, resize, values, features, n):
-    """Write the products of a vector with one feature, from position n on; return the position after them."""
+    """Write the products of the vector ``left`` with one feature j, from position n on.
+
+    Return the position after them.
+    """
     for e in range(left.starts[0], left.starts[1]):
         column = _column(pairs, left.features[e], j, resize)
         if column >= 0:

@@ -42,7 +42,7 @@ class CsvRecords(NamedTuple):
 
 @no_refcount
 def _scan(data, kind, final, out):
-    """Find the records; return their number, the bytes up to their end, and the number of line breaks."""
+    """Find the records of a CSV text; return their number, the bytes up to their end, and the line breaks."""
     count, begin, consumed, lines, begin_line, breaks, fields = 0, 0, 0, 0, 0, 0, 1
     state = _FIELD_START
     n = len(data)

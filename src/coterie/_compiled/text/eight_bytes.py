@@ -42,7 +42,7 @@ eight: Any = intrinsic(_eight)
 
 @no_refcount
 def _before(marks):
-    """Return the number of bytes before the first one with its highest bit set."""
+    """Return the number of bytes before the first one in ``marks`` with its highest bit set."""
     return np.int64(trailing_zeros(marks & _HIGH_BITS) >> np.uint64(3))
 
 
@@ -55,7 +55,7 @@ def digits_in(word):
 
 @no_refcount
 def name_in(word):
-    """Return the number of bytes before the first one that may end a name (colon, bar, blank, control character)."""
+    """Return the number of bytes of ``word`` before the first one that may end a name."""
     # xor leaves a zero where a byte is the one looked for, and subtracting 1 sets the highest bit there
     low, colon, bar = (word - _AFTER_BLANK) & ~word, word ^ _COLONS, word ^ _BARS
     return _before(low | ((colon - _ONES) & ~colon) | ((bar - _ONES) & ~bar))

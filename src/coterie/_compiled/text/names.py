@@ -25,7 +25,7 @@ FIRST, STRIDE = 10_000, 16
 
 
 class NameTable(NamedTuple):
-    """The hashes of the stored names, and the positions of the names in the text.
+    """A hash table of the names of hashed features, as their hashes and their positions in the text.
 
     ``cells`` has the hashes in open addressing by column (the last bits of a hash), 0 if free, so that one comparison
     recognises a known name; ``shared`` is True for columns with other names, too. Both are empty if names are not
@@ -64,7 +64,7 @@ def collects_names(table, row):
 
 @no_refcount
 def store_name(table, hashed, mask, start, stop, prefix, prefix_stop):
-    """Store the position of a name with this hash, unless its column ``hash & mask`` already has a name.
+    """Store the position of a name in the text, unless its column ``hashed & mask`` already has a name.
 
     There is nothing to prefix it where the prefix is empty.
     """
@@ -99,7 +99,7 @@ def store_strings(state, data, offsets, mask, table):
 
 @no_refcount
 def store_keys(data, ends, mask, table):
-    """Store consecutive keys, which end at these positions of the text."""
+    """Store keys that follow each other in the text ``data``; they end at the positions ``ends``."""
     begin = 0
     for end in ends:
         store_name(table, mix(fnv1a(FNV_OFFSET, data, begin, end)), mask, begin, end, 0, 0)

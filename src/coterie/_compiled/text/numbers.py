@@ -45,7 +45,7 @@ def _power_of_five(q: int) -> int:
 
 
 def _table() -> NDArray[np.uint64]:
-    """Return a table of the scaled powers of five from `LOWEST_POWER` on, each as two 64-bit words."""
+    """Return the table of the powers of five from `LOWEST_POWER` on, each as two 64-bit words."""
     powers = [_power_of_five(q) for q in range(LOWEST_POWER, HIGHEST_POWER + 1)]
     words = [(power >> 64, power & 0xFFFFFFFFFFFFFFFF) for power in powers]
     return np.array(words, dtype=np.uint64)
@@ -133,7 +133,7 @@ def _exponent(data, i, stop):
 
 @no_refcount
 def _first_digits(data, i, stop):
-    """Parse the first 19 digits in ``data[i:stop]``, with an optional decimal point, and count the other digits."""
+    """Parse the first 19 digits in ``data[i:stop]`` as an integer, and count the digits after them."""
     w, digits, beyond = np.uint64(0), 0, 0
     for k in range(i, stop):
         # unsigned, so that characters below "0" become large numbers: one comparison finds digits
@@ -151,7 +151,7 @@ def _first_digits(data, i, stop):
 
 @no_refcount
 def _digit_by_digit(data, i, stop, w):
-    """Parse digits one by one as `_read_digits` does; faster for few digits."""
+    """Append the digits from `i` on to the number w one by one; faster than `_read_digits` for few digits."""
     while i < stop and np.uint64(byte(data, i)) - _ZERO <= _NINE:
         w = w * _TEN + (np.uint64(byte(data, i)) - _ZERO)
         i += 1
@@ -160,7 +160,7 @@ def _digit_by_digit(data, i, stop, w):
 
 @no_refcount
 def _read_digits(data, i, stop, w):
-    """Append the digits from `i` on to the decimal number w; return it and the end of the digits."""
+    """Append the digits from `i` on to the number w; return it, and the position after them."""
     n = 8
     while n == 8 and i + 8 <= stop:
         word = eight(data, i)

@@ -15,7 +15,7 @@ from coterie._compiled.core.generic import no_refcount
 
 
 class ParsedRows(NamedTuple):
-    """CSR entries of parsed rows, and the label, importance weight and task of each row.
+    """Parsed rows of text: sparse entries, and the label, importance weight, task and error code of each row.
 
     ``label`` is NaN where a row has none, ``importance`` 1. ``fault`` is a code of `fields`, and the words at fault are
     ``data[token[row, 0]:token[row, 1]]``. A faulty row has no entries. What ``task`` holds depends on the format.

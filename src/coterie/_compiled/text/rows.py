@@ -19,14 +19,17 @@ if TYPE_CHECKING:
 
 @no_refcount
 def standardise(values, present, moments, j, update, out):
-    """Standardise a column by row j of the moments, which are first updated with each value if ``update``."""
+    """Standardise a column by the moments in row j. If ``update``, they first include each value."""
     for i in range(len(values)):
         out[i] = z_score(values[i], moments, j, update) if present[i] else 0.0
 
 
 @no_refcount
 def place_column(counts, indices, values, cursor, out_indices, out_values):
-    """Append a column's entries, ``counts[i]`` for row i, to the rows; ``cursor`` are the ends of the rows."""
+    """Append the entries of a column to sparse rows: ``counts[i]`` entries for row i.
+
+    ``cursor`` are the current ends of the rows.
+    """
     at = 0
     for row in range(len(counts)):
         for _ in range(counts[row]):
@@ -56,7 +59,7 @@ _CLOSE = 4096
 
 @no_refcount
 def _size(entries):
-    """Return the hash-table size for this many columns: eight cells per column, or two for large rows."""
+    """Return the size of a hash table for this many columns: eight cells per column, or two for long rows."""
     size = 8
     while size < 2 * entries or size < min(8 * entries, _CLOSE):
         size *= 2

@@ -46,7 +46,7 @@ def _scan_index(data, i, stop):
 
 @no_refcount
 def _read_query(data, i, stop, row, task):
-    """Parse ``qid:task``; return an error code and the end."""
+    """Parse the word ``qid:task`` at position `i`; return an error code, and the position after it."""
     end = word_end(data, i, stop)
     if task[row, 0] != NO_QUERY:
         return SECOND_QUERY, end
@@ -56,7 +56,7 @@ def _read_query(data, i, stop, row, task):
 
 @no_refcount
 def _read_entry(data, i, stop, d):
-    """Parse ``index:value``; return an error code, the end, the index and the value."""
+    """Parse the word ``index:value`` at position `i`; return an error code, its end, the index and the value."""
     index, colon = _scan_index(data, i, stop)
     # no colon follows the digits: the word is without one, or its index is not a whole number
     if colon == stop or data[colon] != 58:
@@ -73,7 +73,7 @@ def _read_entry(data, i, stop, d):
 
 @no_refcount
 def _read_row(data, start, stop, d, row, at, out):
-    """Parse one row; return an error code, the end of its entries, and the byte range of the invalid word."""
+    """Parse one row with d columns; return an error code, the end of its entries, and the place of an invalid word."""
     indices, values = out.indices, out.values
     stop = find(data, start, stop, 35)
     i = skip_blanks(data, start, stop)

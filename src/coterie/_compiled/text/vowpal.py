@@ -72,7 +72,7 @@ def _same(data, start, stop, name):
 
 @no_refcount
 def _read_header(data, i, bar, row, out):
-    """Parse label, importance and tag before the first vertical bar."""
+    """Parse the label, the importance and the tag of a row, which are before its first bar."""
     i = skip_blanks(data, i, bar)
     words = 0
     while i < bar:
@@ -128,7 +128,7 @@ def _hash_count(n, state):
 
 @no_refcount
 def _spells(data, i, a, b, c):
-    """Return True if the text at `i` has these three letters, in upper or lower case."""
+    """Return True if the text at `i` has the letters a, b and c, in upper or lower case."""
     # capital and small letters differ in the bit of 32
     return bool((data[i] | 32) == a and (data[i + 1] | 32) == b and (data[i + 2] | 32) == c)
 
@@ -168,7 +168,7 @@ def _read_feature(data, i, stop, state):
 
 @no_refcount_noinline
 def _read_unusual(data, i, stop, state, scale, unnamed):
-    """Parse a feature without a name, or with a text value, as `_read_feature` does; NaN for other features.
+    """Parse a feature without a name, or with text as value, as `_read_feature` does; NaN for others.
 
     The name of a number without a name is the count ``unnamed`` of earlier ones, and ends where it begins. Text has the
     name ``name:text``, or ``0:text`` without a name, as in Vowpal Wabbit, which does not count texts.
@@ -299,7 +299,7 @@ def parse_vowpal(
 
 @no_refcount
 def _number_words(data, place, table, first, numbers):
-    """Compute the result of `number_words` into arrays, with a hash table (negative cells are empty)."""
+    """Compute :func:`number_words` with a hash table (negative cells are empty); ``numbers`` is the result."""
     count, mask = 0, np.uint64(len(table) - 1)
     for row in range(len(place)):
         start, stop = place[row, 0], place[row, 1]

@@ -51,7 +51,7 @@ def _longest(offsets):
 
 @no_refcount
 def _count(state, table, size, first, at, seen):
-    """Return the position of a token in ``seen[first:at]``; a new token is stored at `at`.
+    """Return the position of a token in ``seen[first:at]``; a new one is stored at `at`. ``state`` is its hash.
 
     The table keeps positions; one that lies outside ``[first, at)`` was left by an earlier text and counts as empty.
     """

@@ -24,7 +24,10 @@ from .rounds import reach
 
 
 class Supports(NamedTuple):
-    """Support vectors with several views: views present, rounds, coefficients, the norm's ``past`` at their round."""
+    """Support vectors with several views: their views, rounds and coefficients.
+
+    ``pasts`` has the sum of the norm's factor at their rounds.
+    """
 
     rows: Any
     present: Any
@@ -40,7 +43,7 @@ class Supports(NamedTuple):
 
     @property
     def seen(self) -> FeatureSet:
-        """Return the support vectors in the form that kernels need."""
+        """Return the support vectors in the form that kernels read."""
         return FeatureSet(self.rows, self.present, self.births)
 
     def with_widths(self, widths: Widths, dense: bool) -> Self:
@@ -48,7 +51,7 @@ class Supports(NamedTuple):
         return self._replace(rows=as_form(self.rows, dense, widths))
 
     def with_block(self, block: FeatureSet, coefficients: NDArray[np.float64], pasts: NDArray[np.float64]) -> Self:
-        """Add the records of a block with an update to the support vectors.
+        """Add the records of a block that led to an update to the support vectors.
 
         ``coefficients`` and ``pasts`` are those of the support vectors, then those of the block, 0 for records without
         an update.
@@ -68,7 +71,7 @@ class Supports(NamedTuple):
 
 
 class Expanded(NamedTuple):
-    """Dual multi-view model: support vectors, the norm's state, and 1 if predictions use the mean of all weights."""
+    """Dual multi-view model: support vectors and the state of the norm; ``mean`` is 1 for averaged weights."""
 
     supports: Any
     potential: Any
@@ -94,7 +97,7 @@ class Expanded(NamedTuple):
 
 @generic
 def stretch(rule, potential, own, signed_margin):
-    """Return the step size of a record with an update; ``own`` are its inner products with itself."""
+    """Return the step size of a record that triggers an update; ``own`` are its products with itself."""
 
 
 when(stretch, MistakeStep)(lambda rule, potential, own, signed_margin: 1.0)
@@ -127,7 +130,7 @@ def _report(mean, potential, coefficients, pasts, values, products):
 
 @compiled
 def margin_of(potential, products):
-    """Return the margin Σ F ∘ V'X, given the products V'X."""
+    """Return the margin of a record X from its products V'X with the sum of updates V."""
     margin = 0.0
     for k in range(products.size):
         # Tr(F'V'X) of FOR09 (3.1.10), scale included: means of weights need it, signs do not
@@ -137,7 +140,7 @@ def margin_of(potential, products):
 
 @compiled
 def weigh(coefficients, values, products, sizes):
-    """Compute the products V'X from the kernel values of one record; rounding errors are set to zero."""
+    """Compute the products V'X of a record from its kernel values; rounding errors become zero."""
     products[:] = 0.0
     sizes[:] = 0.0
     for s in range(coefficients.size):
@@ -155,7 +158,7 @@ def weigh(coefficients, values, products, sizes):
 
 @compiled
 def walk(potential, mean, rule, coefficients, pasts, values, later, y, moves):
-    """Learn the records of a block one by one; ``later`` has the kernel values of records to predict in between.
+    """Learn the records of a block one by one. ``later`` has the kernel values of records to predict in between.
 
     ``moves`` has an entry for each record of the block; its margins are those of ``later``.
     """

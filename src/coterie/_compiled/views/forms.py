@@ -21,7 +21,7 @@ Widths = Sequence[int]
 
 
 class DenseViews(NamedTuple):
-    """Dense multi-view records, (n, D): view k of K is the columns ``edges[k]`` to ``edges[k + 1] - 1``."""
+    """Dense records with several views side by side: view k has the columns ``edges[k]`` to ``edges[k + 1] - 1``."""
 
     values: Any
     edges: Any
@@ -73,14 +73,14 @@ def check_rows(rows: ViewRows, n: int, widths: Widths) -> None:
 
 
 def cut(rows: ViewRows, K: int, first: int, last: int) -> ViewRows:
-    """Return the records ``first`` to ``last - 1``, without a copy."""
+    """Return the records ``first`` to ``last - 1``, each with K views, without a copy."""
     if isinstance(rows, DenseViews):
         return rows._replace(values=rows.values[first:last])
     return rows.cut(first * K, last * K)
 
 
 def pick(rows: ViewRows, K: int, places: NDArray[np.int64]) -> ViewRows:
-    """Copy the records at these indices."""
+    """Copy the records with K views at the indices ``places``."""
     if isinstance(rows, DenseViews):
         return rows._replace(values=rows.values[places])
     return rows.take((places[:, None] * K + np.arange(K)).ravel())
@@ -94,7 +94,7 @@ def stack(above: Any, below: Any) -> ViewRows:
 
 
 def as_form(rows: ViewRows, dense: bool, widths: Widths) -> ViewRows:
-    """Convert records to dense or sparse storage, with views of these numbers of features."""
+    """Convert records to dense or sparse storage; ``widths`` are the numbers of features of the views."""
     if not dense:
         return _sparse(rows) if isinstance(rows, DenseViews) else rows
     edges = edges_of(widths)
@@ -128,7 +128,7 @@ def all_points(rows: ViewRows, K: int, rounds: NDArray[np.int64], width: int) ->
 
 
 def alone(rows: ViewRows, K: int, k: int) -> ViewRows:
-    """Return view k of all records, as multi-view records with one view."""
+    """Return view k of all records as records with a single view."""
     one = plain_rows(rows, K, k)
     return DenseViews(one.values, edges_of([one.values.shape[1]])) if isinstance(one, Dense) else one
 

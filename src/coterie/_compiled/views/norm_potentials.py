@@ -26,7 +26,7 @@ SINGULAR = 1e-15
 
 
 class FeatureSet(NamedTuple):
-    """Multi-view records for kernels: rows, the mask of present views (n, K), and rounds."""
+    """Records with several views in the form that kernels read: rows, the mask of present views, and rounds."""
 
     rows: ViewRows
     present: NDArray[np.bool_]
@@ -34,7 +34,9 @@ class FeatureSet(NamedTuple):
 
 
 class Schatten(NamedTuple):
-    """Schatten norm ‖V‖_S2p, with G = V'V: F = Tr(G^p)^(1/p - 1) G^(p - 1).
+    """The state of the Schatten norm ‖V‖_S2p: G = V'V, and the factor F of the weights W = V F.
+
+    F = Tr(G^p)^(1/p - 1) G^(p - 1).
 
     ``clock`` has the number of rounds, and the round up to which ``past`` sums the factors.
     """
@@ -85,7 +87,7 @@ class Schatten(NamedTuple):
 
 
 class Spectral(Schatten):
-    """Any symmetric potential of the singular values σ of V: F = U diag(∇Φ*(σ)_i / σ_i) U' with G = U diag(σ²) U'.
+    """The state of a norm or potential of the singular values of V: G = V'V, and the factor F of W = V F.
 
     The potential is a function of NumPy arrays; compiled code therefore leaves F unchanged, and ``shape`` is called
     after an update.
@@ -110,7 +112,7 @@ class Spectral(Schatten):
 
 
 class Group(NamedTuple):
-    """Group norm (Σ_k ‖v_k‖_r^2p)^(1/2p), with ``sums`` of ‖v_k‖_r^r: F_k = ‖V‖^(2 - 2p) ‖v_k‖_r^(2p - r).
+    """The state of the group norm (Σ_k ‖v_k‖_r^2p)^(1/2p): sums ‖v_k‖_r^r, and the factors F_k of the weights.
 
     ``inner`` is r; weights are F_k sign(v)|v|^(r - 1), so F_k v where r is 2.
     """
@@ -161,13 +163,13 @@ Potential = Schatten | Spectral | Group
 
 
 def pair(a: int, b: int, K: int) -> int:
-    """Return the index of an unordered pair of K views in the order (0, 0), (0, 1), ..., (1, 1), (1, 2), ..."""
+    """Return the index of the pair of views a and b in the order (0, 0), (0, 1), ..., (1, 1), (1, 2), ...."""
     a, b = min(a, b), max(a, b)
     return a * K - a * (a + 1) // 2 + b
 
 
 def _check_factors(potential: Potential, n: int) -> None:
-    """Raise ValueError for a wrong number of factors, or invalid clocks."""
+    """Raise ValueError unless a potential has n valid factors and a valid clock."""
     for name in ("factor", "past"):
         require_shape(name, getattr(potential, name), n)
         require_finite(name, getattr(potential, name))
@@ -177,17 +179,17 @@ def _check_factors(potential: Potential, n: int) -> None:
 
 @generic
 def refresh(potential):
-    """Recompute the factor F from the current products."""
+    """Recompute the factor F of the weights W = V F from the current products V'V."""
 
 
 @generic
 def absorb(potential, c, products, own):
-    """Update the norm's products for V + c X, given the products of record X with V and with itself."""
+    """Update the products of the norm for the new sum V + c X; ``products`` are V'X, and ``own`` are X'X."""
 
 
 @generic
 def squared(potential, own):
-    """Return ‖X‖² in the norm times its smoothness constant, from the record's products with itself."""
+    """Return ‖X‖² in the norm times its smoothness constant, from the products X'X of the record (``own``)."""
 
 
 @noinline
@@ -300,7 +302,7 @@ def together(values, power):
 
 @compiled
 def accumulate_factor(potential):
-    """Add F to its sum ``past`` for each round since its last change; call it before F changes."""
+    """Add the factor F to its sum ``past`` for each round since its last change."""
     # rounds without an update cost nothing: their factors are added at the next update
     gap = potential.clock[0] - potential.clock[1]
     for k in range(potential.factor.size):
@@ -310,5 +312,5 @@ def accumulate_factor(potential):
 
 @compiled
 def summed(potential, k):
-    """Return entry k of the sum of F over all rounds so far."""
+    """Return entry k of the sum of the factor F over all rounds so far."""
     return potential.past[k] + (potential.clock[0] - potential.clock[1]) * potential.factor[k]

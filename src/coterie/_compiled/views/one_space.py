@@ -19,7 +19,7 @@ from .rounds import averaged, current, length, move
 
 
 class DenseMatrix(NamedTuple):
-    """Dense V with one row per view, W = V F, and the sum of W over past rounds."""
+    """Dense weights of views in one space: the sum V of updates, the weights W = V F, and their sum over rounds."""
 
     weights: Any
     cached: Any
@@ -50,7 +50,7 @@ class DenseMatrix(NamedTuple):
         return self
 
     def shape(self, potential: Schatten) -> None:
-        """Recompute W for a norm without a compiled gradient."""
+        """Recompute the weights W for a norm without a compiled gradient."""
         K = self.order
         np.dot(potential.factor.reshape(K, K), self.weights, out=self.cached)
 
@@ -76,7 +76,7 @@ class WideMatrix(DenseMatrix):
 
 
 class SparseMatrix(NamedTuple):
-    """Sparse V with one row per feature; W = V F is not stored. ``twin`` has the sums for the mean of the weights."""
+    """Sparse weights of views in one space: only the sum V of updates is stored, not the weights W = V F."""
 
     weights: Any
     twin: Any
@@ -126,12 +126,12 @@ def empty_matrix(widths: Widths, dense: bool) -> DenseMatrix | SparseMatrix:
 
 @generic
 def paired(store, A, B):
-    """Return the products AB' of views, or A'B of features if those are fewer."""
+    """Return the products AB' of views, or A'B of features if there are fewer features than views."""
 
 
 @generic
 def write_weights(store, F):
-    """Recompute W from the factor F."""
+    """Recompute the weights W = V F for the factor F."""
 
 
 # whichever of K × K and d × d is smaller: V (V'V)^(p-1) = (VV')^(p-1) V, FOR09 (3.1.11)

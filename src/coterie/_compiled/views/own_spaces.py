@@ -20,7 +20,10 @@ from .rounds import averaged, current, length, move
 
 
 class Flat(NamedTuple):
-    """One vector v_k per view, from ``offsets[k]`` on; ``twin`` has the sums for the mean of the weights."""
+    """The sum of updates v_k of each view, one after the other; view k starts at ``offsets[k]``.
+
+    ``twin`` has the sums for averages.
+    """
 
     weights: Any
     twin: Any
@@ -88,12 +91,15 @@ def _power(weight, inner):
 
 @generic
 def against(rows, r, weights, at, inner):
-    """Return the inner product of row r with sign(v)|v|^(inner - 1), for the weights v from ``at`` on."""
+    """Return the inner product of row r with sign(v)|v|^(inner - 1), for the weights v that start at ``at``."""
 
 
 @generic
 def shift(rows, r, c, store, at, inner, past):
-    """Add c times row r to the weights from ``at`` on, and to ``twin``; return the change of ‖v‖_r^r."""
+    """Add c times row r to the weights that start at ``at``, and to the sums for averages.
+
+    Return the change of ‖v‖_r^r.
+    """
 
 
 @when(against, object)

@@ -14,7 +14,7 @@ from .forms import Widths
 
 
 class Primal(NamedTuple):
-    """Primal multi-view model: weights and the norm's state; with ``mean`` 1, predictions use the mean weights."""
+    """Primal multi-view model: weights and the state of the norm; ``mean`` is 1 for averaged weights."""
 
     store: Any
     potential: Any
@@ -42,7 +42,7 @@ def averaged(store, potential, rows, t):
 
 @generic
 def length(store, potential, rows, t):
-    """Return the record's squared norm ‖X‖² times the smoothness constant, which limits the step size."""
+    """Return ‖X‖² of record t times the smoothness constant of the norm, by which step sizes are divided."""
 
 
 @generic
@@ -52,12 +52,12 @@ def move(store, potential, c, rows, t):
 
 @generic
 def stride(rule, store, potential, rows, t, signed_margin):
-    """Return the step size of record t, which triggers an update."""
+    """Return the step size of record t, which triggers an update, by the rule."""
 
 
 @compiled
 def reach(rule, signed_margin, squared):
-    """Return the step size of the hinge loss for a record with this squared norm."""
+    """Return the step size that reaches a margin of 1, for a record with this squared norm."""
     # no step for a record of length zero: it could not change its own margin
     return min(rule.C, (1.0 - signed_margin) / (squared + rule.ridge)) if squared > 0.0 else 0.0
 
@@ -78,7 +78,10 @@ def _report(model, rows, t, margin):
 
 @compiled
 def learn(model, rule, rows, y, last, moves):
-    """Predict and learn the first ``last`` records; record s is learned after s + y.size - last was predicted."""
+    """Predict and learn the first ``last`` records.
+
+    Record s is learned after record s + y.size - last was predicted.
+    """
     store, potential, delay = model.store, model.potential, y.size - last
     for s in range(last):
         # the current weights decide on updates; the mean is only reported

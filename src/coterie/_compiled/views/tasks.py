@@ -25,7 +25,7 @@ from .norm_potentials import Schatten, refresh
 
 
 class SpectralUpdate(namedtuple("SpectralUpdate", "p past since"), RelationUpdate):
-    """Relation update of the spectral relation: M = F; ``past`` is the sum of F over the first ``since[0]`` rounds."""
+    """The update of the spectral relation, in which M is the factor F; ``past`` sums F over past rounds."""
 
     __slots__ = ()
 
@@ -52,7 +52,7 @@ class SpectralUpdate(namedtuple("SpectralUpdate", "p past since"), RelationUpdat
 
 
 class SpectralRelation(Relation):
-    """A relation with M as a function of the current Gram matrix, independent of earlier updates."""
+    """A learned relation with a matrix M that depends only on the current Gram matrix of the tasks' sums."""
 
     __slots__ = ()
 
@@ -82,7 +82,7 @@ def _revise_spectral(update, relation):
 
 @noinline
 def write_factor(update, products, out):
-    """Compute F from G: O(K²) for p = 1, and for p = 2 with F = G / ‖G‖; O(K³) for other p."""
+    """Compute the factor F from the Gram matrix ``products``: O(K²) for p = 1 and 2, O(K³) for other p."""
     K = products.shape[0]
     if update.p == 2.0:
         # divided by the largest entry first, because squares of the products may overflow
@@ -122,7 +122,7 @@ class SpectralRelationModel(LearnedModel):
 
 @compiled
 def _read(table, factor, rows, t):
-    """Return Σ_j f_j v_j·x for a row f of the factor: O(K nnz)."""
+    """Return the margin of record t for a task; ``factor`` is the task's row of F. O(K · entries of the record)."""
     total = 0.0
     for k in range(begin(rows, t), end(rows, t)):
         sums, part = weights_of(table, rows, t, k, factor.size), 0.0

@@ -81,7 +81,7 @@ class _DenseTable(Table):
 
 
 class _Rows(_DenseTable):
-    """Base class of row-major tables, with ``stride`` numbers per row."""
+    """Base class of dense tables that store row after row, with ``stride`` numbers per row."""
 
     __slots__ = ()
 
@@ -107,7 +107,7 @@ class _Rows(_DenseTable):
 
 
 class RowMajor(namedtuple("RowMajor", "values stride"), _Rows):
-    """A row-major table, with ``stride`` weights per row."""
+    """A dense table that stores row after row, with ``stride`` weights per row."""
 
     __slots__ = ()
 
@@ -121,7 +121,7 @@ class RowMajor(namedtuple("RowMajor", "values stride"), _Rows):
 
 
 class RowMajorPairs(RowMajor):
-    """A row-major table of pairs: each weight is followed by a second number; ``stride`` counts both."""
+    """A dense table that stores row after row, with two numbers per weight, next to each other."""
 
     __slots__ = ()
 
@@ -130,7 +130,7 @@ class RowMajorPairs(RowMajor):
 
 
 class RowMajorMany(namedtuple("RowMajorMany", "values stride numbers"), _Rows):
-    """A row-major table with ``numbers`` numbers per weight, adjacent in memory; ``stride`` counts all.
+    """A dense table that stores row after row, with several numbers per weight, next to each other.
 
     It starts at a cache line, so that eight doubles are one line.
     """
@@ -147,7 +147,7 @@ class RowMajorMany(namedtuple("RowMajorMany", "values stride numbers"), _Rows):
 
 
 class FeatureMajor(namedtuple("FeatureMajor", "values stride"), _DenseTable):
-    """A feature-major table (``stride`` rows per feature), for updates that change all rows."""
+    """A dense table that stores the weights of all rows for one feature next to each other."""
 
     __slots__ = ()
 
@@ -177,7 +177,7 @@ class FeatureMajor(namedtuple("FeatureMajor", "values stride"), _DenseTable):
 
 
 def _lengthened(values: Weights, stride: int, pieces: int) -> Weights:
-    """Return the array with capacity for ``pieces`` rows or columns of ``stride`` numbers."""
+    """Return the array with space for ``pieces`` rows or columns of ``stride`` numbers each."""
     size = roomy(values.size // stride, pieces) * stride
     if size <= values.size:
         return values
@@ -228,7 +228,7 @@ when(_prefetch_weights_of, Dense)(lambda rows, t, k, table, n: None)
 
 @compiled
 def weights_of(table, rows, t, k, n):
-    """Return the weights of n rows of a :class:`FeatureMajor` for the feature of entry k, as one array."""
+    """Return the weights of n rows for the feature of entry k of record t, as one array."""
     _prefetch_weights_of(rows, t, k, table, n)
     first = feature(rows, t, k) * table.stride
     return table.values[first : first + n]

@@ -29,13 +29,13 @@ SPARSE = (Sparse, SparsePairs, SparseMany)
 
 @dataclass
 class SharedTable:
-    """A table shared by several learners; it is replaced by a larger one when it grows."""
+    """A table that several learners share; when it grows, it is replaced by a larger one."""
 
     table: Any = None
 
 
 class TableSlice(Table):
-    """A learner's part of a shared table: ``numbers`` numbers per weight, from number ``first`` on."""
+    """The part of a shared table that belongs to one learner: its numbers per weight start at number ``first``."""
 
     __slots__ = ("first", "numbers", "whole")
 

@@ -74,7 +74,7 @@ class _SparseTable(Table):
         """Return a table with these arrays, in the order of its fields."""
 
     def widened(self) -> SparseMany:
-        """Return the same arrays as the type for any number of numbers per weight.
+        """Return the table as the type for any number of numbers per weight, with the same arrays.
 
         Operations on whole tables are compiled only for this type; rounds are faster with a fixed number.
         """
@@ -98,7 +98,7 @@ class _SparseTable(Table):
 
     @classmethod
     def with_rows(cls, count: NDArray[np.int32], numbers: int, spare: int) -> Self:
-        """Return a table of empty rows, with capacity for this many weights in each, and spare cells."""
+        """Return a table of empty rows; ``count`` are the weights to expect in each, ``spare`` further cells."""
         cells = spare + int(_cells_wanted(np.zeros_like(count), count, np.flatnonzero(count), 0))
         table = cls.empty(len(count), numbers, cells)
         _make_rows(table.widened(), count)
@@ -190,7 +190,7 @@ class _SparseTable(Table):
 
     @property
     def line(self) -> int:
-        """The number of 8-byte words in a bucket."""
+        """The number of 8-byte words in a bucket of four cells."""
         return bucket_places(self.numbers)
 
     @property
@@ -199,7 +199,7 @@ class _SparseTable(Table):
         return int(4 * self.values.size // self.line)
 
     def _taken(self) -> NDArray[Any]:
-        """Return the used part of the arena as a view of integers."""
+        """Return the used part of the arena (the memory of all rows) as a view of integers."""
         return np.asarray(self.features[: self.line * (int(self.used[0]) // 4)])
 
     @property
@@ -281,7 +281,7 @@ def bucket_places(numbers: int) -> int:
 
 
 def _arena(cells: int, line: int) -> tuple[Weights, NDArray[np.int64]]:
-    """Allocate an arena of this many cells, as a view of weights and a view of features, aligned to cache lines.
+    """Allocate memory for this many cells, aligned to cache lines, as a view of weights and one of features.
 
     All zero except for the mark of bucket 0: memory that was not written to is not allocated, nor saved.
     """
@@ -388,7 +388,7 @@ def _bucket_of(table, row, feature):
 
 @no_refcount
 def _probe(table, row, feature):
-    """Look up a feature in a row: return its position and True, or the free position for it and False."""
+    """Look up a feature in a row: return its position and True, or a free position and False."""
     bucket = _bucket_of(table, row, feature)
     while True:
         # four comparisons without a branch; a bucket is one cache line, so all four are loaded anyway
@@ -465,7 +465,7 @@ def _multiply(table, factor):
 
 @no_refcount
 def _fits(needed, size):
-    """Return True if a row of ``size`` cells may contain this many weights.
+    """Return True if a row of ``size`` cells has space for ``needed`` weights.
 
     Fuller rows need less memory, but look-ups take longer: at three of four, a fifth less and a fifth longer, on text.
     """
@@ -474,7 +474,7 @@ def _fits(needed, size):
 
 @no_refcount
 def _order(needed):
-    """Return the smallest k such that a block of 2**k buckets may contain this many weights."""
+    """Return the smallest k for which a block of 2**k buckets has space for ``needed`` weights."""
     order = np.int64(0)
     while not _fits(needed, np.int64(4) << order):
         order += 1
@@ -509,7 +509,7 @@ def _reserve(table, row, rows, t):
 
 @no_refcount_noinline
 def _grow_row(table, row, needed):
-    """Enlarge a row for this many weights; return False if the arena is full or too fragmented."""
+    """Enlarge a row for ``needed`` weights; return False if there is not enough memory in the arena."""
     order = _order(needed)
     bucket = take(table, order)
     if bucket > 0:
@@ -534,7 +534,7 @@ def take(table, order):
 
 @no_refcount
 def give(table, bucket, order):
-    """Add a zeroed block of 2**order buckets to the free list of its size.
+    """Add a block of 2**order buckets, which is zero, to the list of free blocks of its size.
 
     Zeroing ensures that old values are neither in another row nor in a file.
     """
@@ -601,7 +601,7 @@ def _is_zero(table, place, first, numbers):
 
 @compiled
 def count_weights(table, first, numbers, count):
-    """Count for each row the weights with a non-zero number among ``numbers`` numbers from ``first`` on."""
+    """Count for each row the weights that are not zero, looking at some of their numbers."""
     for row in range(count.size):
         for cell in range(table.start[row], table.start[row] + table.size[row]):
             place = _line(table) * (cell >> 2) + 2 * (cell & 3)
@@ -668,7 +668,7 @@ def _lay_out(table, rows, features, start):
 
 @compiled
 def _is_empty(table):
-    """Return True if bucket 0, which no row owns, is empty."""
+    """Return True if bucket 0, which belongs to no row, is empty."""
     for place in range(0, 8, 2):
         if table.features[place] != -1 or table.values[place + 1] != 0.0:
             return False

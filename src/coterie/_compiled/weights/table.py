@@ -160,7 +160,7 @@ def reserve(table, row, rows, t):
 
 @generic_no_refcount
 def touch(table, row, rows, t):
-    """Load a row's weights for a record into the cache; return a value that is never -2.
+    """Load the weights of record t in a row into the cache. The result is never -2, and only prevents optimisation.
 
     Each probe branches on a loaded value, so the processor waits for memory once per entry; these loads have no
     dependent branches and overlap. On text this halves the time of a sparse row.
@@ -177,7 +177,7 @@ def prefetch_row(table, row, rows, t):
 
 @generic_no_refcount
 def offset_of(table, n):
-    """Return the offset from the address of a weight to that of its n-th number; 0 for the weight itself."""
+    """Return the distance from the position of a weight to that of its n-th number; 0 for the weight itself."""
 
 
 @generic_no_refcount
@@ -187,12 +187,12 @@ def numbers_of(table):
 
 @generic_no_refcount
 def get_value(table, place):
-    """Return the number at an address."""
+    """Return the number at a position in the table."""
 
 
 @generic_no_refcount
 def set_value(table, place, number):
-    """Store a number at the address of a stored weight."""
+    """Store a number at the position of a stored weight."""
 
 
 @generic_no_refcount
@@ -274,7 +274,7 @@ def read_entries(table, n, weights):
 
 
 class Second(NamedTuple):
-    """The second numbers of a table (one per weight) as a table, in the same memory.
+    """The second numbers of the weights of a table, as a table in the same memory.
 
     It has room for the features of the first numbers, and values for the weights that these have inserted; update the
     first numbers before it.
