@@ -41,7 +41,7 @@ from coterie.server.service import Service
 from coterie.server.service_errors import ClosedError, RefusedError, UnknownError
 from faults import failing_once, full_disk
 from slow import slow
-from states import digest
+from states import digest, reloaded
 
 
 class TestClient(AnyClient):
@@ -325,6 +325,22 @@ def test_what_is_compared_changes_nothing_of_the_model(make):
     assert one_by_one == compared.predict(asked)
     known = [compared.model.predict_one(question.x, question.task) for question in asked]
     assert [predictions.label for predictions in one_by_one] == known
+
+
+def test_baselines_that_refuse_what_the_model_takes_leave_the_comparison_and_do_not_begin_anew(tmp_path):
+    """A record waits with a text; then the same feature is learned as a number, and the label comes."""
+    engine, learned = Engine(ct.AdaptiveSharingClassifier()), labelled(20)
+    late = [Record(id="q", task="u1", x={"b": "red"}), Record(task="u1", x={"b": 2.0}, y=True), Record(id="q", y=False)]
+    engine.apply([Event("observed", 1.0, learned), Event("predicted", 2.0, late[:1])])
+    for at in range(3, 12):
+        for record in late[1:] if at == 3 else [Record(task="u1", x={f"new {at}": 1.0}, y=at % 2 == 0)]:
+            assert engine.apply([Event("observed", 2.0 * at, [record])])[0].learned == 1
+        report = engine.report()
+        assert {len(values) for values in report["curve"]["error_rate"].values()} == {len(report["curve"]["n"])}
+        engine = reloaded(engine, tmp_path / "engine")
+    assert not engine.live.references
+    assert report["examples"] == 30
+    assert report["best_baseline"] == "running rate"
 
 
 def test_baselines_that_read_for_each_other_learn_what_each_would_by_itself(monkeypatch, tmp_path):

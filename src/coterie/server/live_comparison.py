@@ -74,7 +74,7 @@ class LiveComparison:
     Attributes
     ----------
     references : dict of str to estimator
-        The baselines; empty before the first record.
+        The baselines; empty before the first record, and once all have rejected one.
     sums : Sums
         The sums of the model against these baselines and the constant.
     n : int
@@ -115,7 +115,7 @@ class LiveComparison:
         xs, ys, tasks = map(list, zip(*self._waiting, strict=True))
         rows = np.concatenate(self._rows)
         self._waiting, self._rows = [], []
-        if not self.references:
+        if not self.n:  # and not again once all have left the comparison
             self._begin(xs)
         elif not self._readers:
             self._share_reading()
