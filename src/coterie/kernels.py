@@ -106,6 +106,7 @@ class Polynomial(_Algebra):
         if isinstance(self.degree, bool) or self.degree != int(self.degree) or self.degree < 1:  # 2.0 serves
             raise ValueError(f"degree must be a whole number, at least 1, got {self.degree!r}")
 
+    @np.errstate(over="ignore", under="ignore")
     def values(self, X: Points, Z: Points, out: Values) -> None:
         """Fill ``out``, shape (n, m), with the kernel values of all pairs."""
         products(X, Z, out)
@@ -115,6 +116,7 @@ class Polynomial(_Algebra):
         elif self.degree > 2:
             np.power(out, int(self.degree), out=out)
 
+    @np.errstate(over="ignore", under="ignore")
     def diagonal(self, X: Points) -> Values:
         """Return the kernel value k(x, x) of each record x with itself."""
         return np.asarray((X.squares + self.coef0) ** int(self.degree))
@@ -358,16 +360,16 @@ class Exponential(_OfOne):
 
     kernel: Any
 
+    @np.errstate(over="ignore", under="ignore")
     def values(self, X: Points, Z: Points, out: Values) -> None:
         """Fill ``out``, shape (n, m), with the kernel values of all pairs."""
         self.kernel.values(X, Z, out)
-        with np.errstate(over="ignore"):
-            np.exp(out, out=out)
+        np.exp(out, out=out)
 
+    @np.errstate(over="ignore", under="ignore")
     def diagonal(self, X: Points) -> Values:
         """Return k(x, x) of each record."""
-        with np.errstate(over="ignore"):
-            return np.asarray(np.exp(self.kernel.diagonal(X)))
+        return np.asarray(np.exp(self.kernel.diagonal(X)))
 
 
 def _require_computed(part: object, *names: str) -> None:
@@ -444,6 +446,7 @@ class Pairwise(_Opaque):
             message = f"the kernel {self.metric!r} does not take {self.parameters!r}: {error}"
             raise ValueError(message) from error
 
+    @np.errstate(over="ignore", under="ignore")
     def values(self, X: Points, Z: Points, out: Values) -> None:
         """Fill ``out``, shape (n, m), with the kernel values of all pairs."""
         out[:] = self._of(_narrow(as_matrix(X)), _narrow(as_matrix(Z)))

@@ -62,6 +62,7 @@ def thompson(scores: Floats, covariance: Floats) -> Floats:
     return np.bincount((scores + noise).argmax(axis=1), minlength=len(scores)) / _DRAWS
 
 
+@np.errstate(under="ignore")
 def _independent(scores: Floats, deviations: Floats) -> Floats:
     """Return for each of several independent normal scores the probability that it is the largest, by quadrature."""
     from scipy.special import log_ndtr

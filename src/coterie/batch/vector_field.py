@@ -34,6 +34,7 @@ BLOCK_ENTRIES = 2**22
 MATRICES = 4
 
 
+@np.errstate(under="ignore")
 def _gaussian(X: Array, Z: Array, sigma: float) -> tuple[Array, Array, Array]:
     """Return δ = x - z for all pairs of points, shape (n, m, D), r² = ‖δ‖²/sigma², and exp(-r²/2)/sigma²."""
     delta = X[:, None, :] - Z[None, :, :]

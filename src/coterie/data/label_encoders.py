@@ -166,8 +166,14 @@ class Inside(NamedTuple):
     factor: Floats | float
 
 
+@np.errstate(under="ignore")  # also if the caller raises it: 0 is right
 def _log_probabilities(margins: Floats, log_odds: float) -> Floats:
     return -np.logaddexp(0.0, -log_odds * margins)
+
+
+@np.errstate(under="ignore")
+def _exp(logs: Floats) -> Floats:
+    return np.exp(logs)
 
 
 class BinaryLabelEncoder(LabelEncoder):
@@ -271,7 +277,7 @@ class BinaryLabelEncoder(LabelEncoder):
     def probabilities(self, margins: Floats, log_odds: float | None) -> Floats:
         """Return the probability of both labels, shape (n, 2), or a column of ones if only one label is known."""
         factor = 1.0 if log_odds is None else log_odds
-        return self.columns(np.exp(_log_probabilities(-margins, factor)), np.exp(_log_probabilities(margins, factor)))
+        return self.columns(_exp(_log_probabilities(-margins, factor)), _exp(_log_probabilities(margins, factor)))
 
     def columns(self, negative: Floats, positive: Floats) -> Floats:
         """Stack the probabilities of the negative and the positive label as columns; ones if one label is known."""
@@ -279,7 +285,7 @@ class BinaryLabelEncoder(LabelEncoder):
 
     def probability(self, margins: Floats, log_odds: float | None) -> Floats | None:
         """Return the probability of the positive label."""
-        return None if log_odds is None else np.exp(_log_probabilities(margins, log_odds))
+        return None if log_odds is None else _exp(_log_probabilities(margins, log_odds))
 
 
 def _in_order(labels: list[Hashable]) -> list[Hashable]:
@@ -371,7 +377,7 @@ class ClassLabelEncoder(LabelEncoder):
         if logs is not None and y is not None and len(y):
             numbers = np.array([self.inside.get(label, -1) for label in np.asarray(exact_labels(y)).tolist()])
             known = np.where(numbers < margins.shape[1], numbers, -1)
-            probability = np.exp(logs[np.arange(len(logs)), known])
+            probability = _exp(logs[np.arange(len(logs)), known])
             rows[:, 2] = np.where((known < 0) | np.isnan(probability), 0.0, probability)
         return rows
 
@@ -402,12 +408,12 @@ class ClassLabelEncoder(LabelEncoder):
     def probabilities(self, margins: Floats, log_odds: float | None) -> Floats:
         """Return one-vs-rest class probabilities, normalised to a sum of one."""
         logs = self.log_probabilities(margins, log_odds)
-        return np.zeros((len(margins), 0)) if logs is None else np.exp(logs[:, self.columns])
+        return np.zeros((len(margins), 0)) if logs is None else _exp(logs[:, self.columns])
 
     def probability(self, margins: Floats, log_odds: float | None) -> Floats | None:
         """Return the probability of the predicted label."""
         logs = self.log_probabilities(margins, log_odds)
-        return None if logs is None else np.exp(logs.max(axis=1))
+        return None if logs is None else _exp(logs.max(axis=1))
 
     def log_probabilities(self, margins: Floats, log_odds: float | None) -> Floats | None:
         """Return the logarithms of the normalised class probabilities, in order of first appearance."""
@@ -417,7 +423,7 @@ class ClassLabelEncoder(LabelEncoder):
         if not logs.shape[1]:
             return logs
         logs = logs - np.maximum(logs.max(axis=1, keepdims=True), np.finfo(np.float64).min)
-        with np.errstate(divide="ignore", invalid="ignore"):  # no class had been seen: nan
+        with np.errstate(divide="ignore", invalid="ignore", under="ignore"):  # no class had been seen: nan
             return np.asarray(logs - np.log(np.exp(logs).sum(axis=1, keepdims=True)))
 
 

@@ -62,6 +62,7 @@ class Pair(NamedTuple):
     lost_against: Tally
 
     @classmethod
+    @np.errstate(under="ignore")
     def from_traces(cls, trace: Trace, against: Trace, scale: float | None = None) -> Pair:
         """Compute the sums of two traces over the same rounds; O(n + K).
 

@@ -514,6 +514,7 @@ class Sums:
 
         return min(pairs, key=gain)
 
+    @np.errstate(under="ignore")
     def verdict(self, against: str, confidence: float = 0.95) -> Verdict:
         """Compute the verdict on the learner against another one."""
         if not 0.5 < confidence < 1:

@@ -139,6 +139,7 @@ class ExponentiatedGradient:
 
     total: float = spec.field(default=1.0, above=0)
 
+    @np.errstate(under="ignore")
     def gradient(self, v: Numbers) -> Numbers:
         """Return the weights total · sinh v / Σ cosh v without overflow, for the sum v of updates: O(N)."""
         top = np.abs(v).max(initial=0.0)
