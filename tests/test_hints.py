@@ -40,6 +40,19 @@ WANTED = {
 }
 
 
+@pytest.mark.parametrize(("marks", "first"), [(",.", "1,275.22"), (".,", "1.275,22"), ("'.", "1'275.22")])
+def test_numbers_in_a_local_form_get_a_hint(marks, first, tmp_path):
+    """They were called ids."""
+    prices = np.exp(np.random.default_rng(0).normal(7, 1.2, N))
+    texts = [f"{price:,.2f}".translate(str.maketrans(",.", marks)) for price in prices]
+    frame = table()[["user", "label"]].assign(price=texts)
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    seen = [hint.seen for hint in hints(tmp_path / "t.csv")]
+    assert [text.startswith(f"numbers in a local form ({first}), read as categories") for text in seen] == [True]
+    with pytest.warns(UserWarning, match=r"column 'price' has numbers in a local form .*: convert it to numbers"):
+        ct.AdaptiveSharingClassifier().fit(frame[["price"]], frame["label"], frame["user"])
+
+
 def hints(path, **options):
     """What is said of columns once a file has been read."""
     reader = read(path, **{"label": "label", "task": "user", "bits": 8} | options)

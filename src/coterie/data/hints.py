@@ -30,6 +30,13 @@ NEARLY, NEARLY_NUMBER, OF_EACH = 0.95, 0.985, 20
 ONE = "value in the first"
 #: Labels that are text are numbers if this share of them can be read as such.
 NUMBERS = 0.9
+#: Numbers with separators of thousands or a decimal comma, or without; and what shows that they have one of these.
+LOCAL, SEPARATED = (
+    r"^[-+]?(0|[1-9]\d*|[1-9]\d{0,2}([., '’\x{a0}\x{202f}]\d{3})+)([.,]\d+)?$",
+    r"\d[, '’\x{a0}\x{202f}]\d",
+)
+#: These words are in the hint about such a column.
+LOCAL_FORM = "numbers in a local form"
 #: Whole numbers are drawn without replacement if this many pairs of equal ones are expected, and there is none.
 PAIRS = 10
 
@@ -144,7 +151,10 @@ def _ids(name: str, kind: str, array: pa.Array) -> Iterator[Hint]:
     if kind == "categorical" and is_string(array.type):
         texts = array.filter(pc.greater(pc.binary_length(array), 0))
         distinct = pc.count_distinct(texts).as_py()
-        if len(texts) >= FEWEST and distinct > NEW * len(texts):
+        if len(texts) >= FEWEST and _share(texts, LOCAL) > NEW and _share(texts, SEPARATED) > 0.0:
+            seen = f"{LOCAL_FORM} ({texts[0]}), read as categories (Tables in a local form, on the page Data, has more)"
+            yield Hint(name, seen, ("ignore",))
+        elif len(texts) >= FEWEST and distinct > NEW * len(texts):
             words = pc.mean(pc.count_substring(texts, " ")).as_py() + 1
             value, options = ("text of several words", ("text",)) if words >= WORDS else ("value", ())
             yield Hint(
@@ -164,6 +174,11 @@ def _ids(name: str, kind: str, array: pa.Array) -> Iterator[Hint]:
         and len(np.unique(values)) == len(values)
     ):
         yield Hint(name, "a whole number of its own in every record, as ids are", ("ignore",))
+
+
+def _share(texts: pa.Array, pattern: str) -> float:
+    """Return the share of texts that match a regular expression."""
+    return float(pc.mean(pc.match_substring_regex(texts, pattern).cast(pa.int8())).as_py())
 
 
 def _to_leave_out(name: str, kind: str, array: pa.Array, y: Floats | None) -> Iterator[Hint]:

@@ -218,7 +218,7 @@ def warn_of_columns(X: AnyRecords, y: AnyLabels) -> None:
     if not hasattr(X, "columns") or count(X) < ENOUGH_TO_WARN:
         return
     from .columns import kinds_of
-    from .hints import COLUMNS, LOOKED, table_hints
+    from .hints import COLUMNS, LOCAL_FORM, LOOKED, table_hints
 
     with suppress(ValueError, TypeError):  # such records are refused elsewhere, or have several labels each
         table = arrow_table(X.iloc[:LOOKED] if hasattr(X, "iloc") else X[:LOOKED])
@@ -228,6 +228,7 @@ def warn_of_columns(X: AnyRecords, y: AnyLabels) -> None:
             advice = "leave it out if it is known only after the label" if "label" in hint.seen else _OF_NO_USE
             advice = "leave it out, unless it is a time" if "time" in hint.options else advice
             advice = "leave it out" if hint.of_one_value else advice
+            advice = "convert it to numbers" if LOCAL_FORM in hint.seen else advice
             warn(f"column {hint.column!r} has {hint.seen}: {advice}")
 
 
