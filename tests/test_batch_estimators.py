@@ -73,7 +73,8 @@ def test_columns_of_y_have_names():
     model = KernelRidge().fit(X, Y)
     assert model.tasks_ == ["motor", "total"]
     np.testing.assert_allclose(model.predict(X, task=["total"] * N), model.predict(X)[:, 1])
-    assert KernelRidge(relation=ct.TaskGraph([("a", "b")])).fit(X, Y).tasks_ == ["a", "b"]
+    for edge, tasks in ((("a", "b"), ["a", "b"]), (("total", "motor"), ["motor", "total"])):
+        assert KernelRidge(relation=ct.TaskGraph([edge])).fit(X, Y).tasks_ == tasks
     assert KernelRidge().fit(X, Y.to_numpy(), tasks=["p", "q"]).tasks_ == ["p", "q"]
 
 

@@ -243,6 +243,8 @@ def test_a_neighbour_without_rows_is_predicted_by_the_graph():
         ({"filter": ct.batch.CutOff(0.1), "solver": "cholesky"}, {}, "does not support CutOff.*; choose 'spectrum'"),
         ({"filter": ct.batch.Landweber(3, rate=10.0)}, {}, "rate must be below 2 / "),
         ({"kernel": "precomputed"}, {}, r"X \(the kernel matrix\) must be a square matrix, got shape \(48, 3\)"),
+        ({"kernel": lambda X, Z: np.full((len(X), len(Z)), np.nan)}, {}, "the kernel matrix is not finite"),
+        ({"kernel": lambda X, Z: -X @ Z.T, "solver": "spectrum"}, {}, "the function is not a kernel"),
         ({"relation": ct.LogDet(eta=0.1)}, {}, "is learned online; give relation=OptimalOutputKernel"),
         ({"new_task": "perhaps"}, {}, "new_task must be 'grow' or 'raise', got 'perhaps'"),
         ({}, {"task": TASK[:5]}, r"task must have one task per record: got shape \(5,\) for 48 records"),

@@ -40,7 +40,7 @@ PAIRS = {
         lambda X, Z: gram(kernels.Gaussian(2.0), X @ C.T, Z @ C.T),
         literal.mapped(literal.gaussian(2.0), lambda x: C @ x),
     ),
-    "x'Bz": (lambda X, Z: X @ B @ Z.T, literal.quadratic(B)),
+    "x'Bz": (lambda X, Z: X @ sp.csr_array(B) @ Z.T, literal.quadratic(B)),
     "f(x)f(z)": (lambda X, Z: np.outer(first_two(X), first_two(Z)), literal.product_of(lambda x: x[0] + x[1])),
     "normalised name": (kernels.Normalised("poly"), literal.normalised(lambda x, z: (x @ z / len(x) + 1) ** 3)),
 }

@@ -498,6 +498,8 @@ class Precomputed:
 class Function(_Opaque):
     """A kernel given by a function of two arrays of records, (n, d) and (m, d), that returns values (n, m).
 
+    Sparse records and dictionaries come as sparse matrices.
+
     scikit-learn's kernels and support vector machines use such functions. A model with one can be pickled, if the
     function can, but not saved to a file, because model files contain no code.
     """
@@ -507,7 +509,8 @@ class Function(_Opaque):
 
     def values(self, X: Points, Z: Points, out: Values) -> None:
         """Fill ``out``, shape (n, m), with the kernel values of all pairs."""
-        values = np.asarray(self.function(as_matrix(X), as_matrix(Z)), np.float64)
+        result = self.function(as_matrix(X), as_matrix(Z))
+        values = np.asarray(result.toarray() if hasattr(result, "toarray") else result, np.float64)
         if values.shape != out.shape:
             raise ValueError(
                 f"the kernel {self.function!r} must return one value per pair, shape {out.shape}, "

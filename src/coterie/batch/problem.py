@@ -136,12 +136,17 @@ def column_tasks(
 ) -> Index:
     """Return the task of each column of y: from ``tasks``, the relation, the names of columns, or 0, 1, ....
 
+    Columns of a frame that have the names of the relation's tasks are these tasks, in any order.
+
     Raises
     ------
     ValueError
         If there are not as many as columns.
     """
-    for candidate in (tasks, known_tasks(relation), names):
+    known = known_tasks(relation)
+    if known is not None and names is not None and {*labels_of(names)} == {*known}:
+        known = names
+    for candidate in (tasks, known, names):
         if candidate is not None:
             labels = labels_of(candidate)
             spec.check_labels(labels)

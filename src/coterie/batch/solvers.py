@@ -19,12 +19,21 @@ def eigen(A: Array) -> tuple[Array, Array]:
     """Return the eigenvalues and eigenvectors of a positive semidefinite matrix A, which is overwritten.
 
     Eigenvalues that are only rounding errors are 0.
+
+    Raises
+    ------
+    ValueError
+        If A is not finite, or has eigenvalues that are negative beyond rounding.
     """
     from scipy.linalg import eigh
 
+    _require_finite(A)
     values, vectors = eigh(A, overwrite_a=True, check_finite=False, driver="evd")
+    eps = np.finfo(values.dtype).eps
+    if values[0] < -(eps**0.4) * np.abs(values).max():
+        raise ValueError(f"the kernel matrix has the eigenvalue {values[0]:.3g}: the function is not a kernel")
     # small or negative by rounding: a filter such as the cut-off's 1 / sigma would blow them up
-    values[values < 4 * np.finfo(values.dtype).eps * values[-1]] = 0.0
+    values[values < 4 * eps * values[-1]] = 0.0
     return values, vectors
 
 
@@ -41,6 +50,12 @@ def thin_eigen(X: Array, dtype: str) -> tuple[Array, Array]:
     return s[:rank][::-1] ** 2, V[:, :rank][:, ::-1]
 
 
+def _require_finite(A: Array) -> None:
+    """Raise ValueError if the kernel matrix A has values that are not finite."""
+    if not np.isfinite(A.sum(dtype=np.float64)):
+        raise ValueError("the kernel matrix is not finite: the kernel returned NaN, or values that are too large")
+
+
 def distinct(values: Array) -> list[tuple[float, Codes]]:
     """Group values that are equal up to rounding; return each different value with its positions."""
     order = np.argsort(values, kind="stable")
@@ -55,10 +70,12 @@ def positive_factor(A: Array, alpha: float) -> Callable[[Array], Array]:
     Raises
     ------
     ValueError
-        If A + alpha I is not positive definite: the function is not a kernel, or alpha is lost in rounding.
+        If A is not finite, or A + alpha I not positive definite: the function is not a kernel, or alpha is lost in
+        rounding.
     """
     from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
+    _require_finite(A)
     A.flat[:: len(A) + 1] += A.dtype.type(alpha)
     try:
         # the transpose is Fortran-ordered without a copy, so that LAPACK overwrites A in place
