@@ -158,6 +158,19 @@ def test_tasks_that_come_change_the_matrix_for_what_is_stored(budget):
     assert_same(rounds, model, expected, late, case)
 
 
+@pytest.mark.parametrize("budget", STRICT)
+def test_tasks_that_come_within_a_batch_change_nothing_before(budget):
+    stream = linear_stream(26, n=200)
+    late = stream.take(np.argsort(stream.task, kind="stable"))
+    whole, single = (KernelPerceptron(KERNELS["gaussian"][0], budget=BUDGETS[budget][0]) for _ in "12")
+    whole.fit(late.X, late.y, late.task)
+    for t in range(200):
+        single.partial_fit(late.X[t : t + 1], late.y[t : t + 1], late.task[t : t + 1], classes=[-1.0, 1.0])
+    np.testing.assert_array_equal(whole.support_rounds_, single.support_rounds_)
+    margins = [model.decision_function(late.X, late.task) for model in (whole, single)]
+    np.testing.assert_allclose(*margins, rtol=1e-9, atol=1e-9)
+
+
 # -- degenerate cases ----------------------------------------------------------------------------------------------------
 
 

@@ -180,6 +180,7 @@ WAYS = {
     "one": lambda model, X, y, task: [model.learn_one(named(x), *rest) for x, *rest in zip(X, y, task, strict=True)],
     "late": lambda model, X, y, task: ct.progressive_validation(model, X, y, task=task, delay=3),
     "bounded": lambda model, X, y, task: model.set_params(max_tasks=2).partial_fit(X, y, task=task),
+    "one bounded": lambda model, X, y, task: WAYS["one"](model.set_params(max_tasks=2), X, y, task),
 }
 
 
@@ -190,19 +191,22 @@ def named(x):
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("first", [0, 20])
 def test_more_features_than_the_limit_are_refused_before_anything_is_learned(way, first):
-    model = KINDS["classes"](scale="none") if way == "one" else KINDS["numbers"](scale="none")
-    y = (WIDE[:, 0] > 0).tolist() if way == "one" else WIDE[:, 0]
+    singly = way.startswith("one")
+    model = KINDS["classes"](scale="none") if singly else KINDS["numbers"](scale="none")
+    y = (WIDE[:, 0] > 0).tolist() if singly else WIDE[:, 0]
     task, learn = ["ann", "bob"] * 30, WAYS[way]
     few = np.where(np.arange(LIMIT + 3) < 100, WIDE, 0.0)  # columns of zeros do not count
     if first:
         learn(model, few[:first], y[:first], task[:first])
-    before = model.predict(few, task=task) if first and way not in ("dictionaries", "one") else None
+    before = model.predict(few, task=task) if first and not singly and way != "dictionaries" else None
     expected = rf"at most {LIMIT - 1} features, got {LIMIT + 3}: .*Use AdaptiveSharing.*many_features='gradient'"
     with pytest.raises(ValueError, match=expected):
-        learn(model, WIDE[first:], y[first:], task[first:])
+        learn(model, WIDE[first:], y[first:], ["eve", *task[first + 1 :]])
     if not first:
         assert not model.__sklearn_is_fitted__()
-    elif before is not None:
+    else:
+        assert model.tasks_ == ["ann", "bob"]
+    if before is not None:
         np.testing.assert_array_equal(model.predict(few, task=task), before)
         assert model.state_.rounds == first
     learn(model, few[first:], y[first:], task[first:])

@@ -771,12 +771,15 @@ class OnlineModel:
         """Return the feature row of record x, and the number of its task; the state is resized for both."""
         row, width, task = self.input.read_one(x, task, self.population.tasks, learning=True)
         population, size = self.population, self.input.size(Records(row, width, _NO_TASKS))
+        limited, first = self.learner.traits.limits_features, self.state is None
+        if limited and not first:  # before a task is added, or another forgotten for it
+            self.learner.refuse_rows(self.state, row)
         if population.recency is not None:
             self._make_room((), size, None, [task])
             population.evict_for(task, size)
         elif not (self.fitted and task in population.tasks.numbers and population.has_room(size)):
             self._make_room([task], size)
-        if self.learner.traits.limits_features:
+        if limited and first:
             self.learner.refuse_rows(self.state, row)
         return row, population.tasks.numbers[task]
 

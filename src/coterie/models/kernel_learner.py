@@ -56,6 +56,8 @@ class KernelLearner(BoundLearner):
         super().__init__(hypothesis, relation)
         self.traits = replace(
             self.traits,
+            # the coefficients of all tasks determine which support vector SharedProjection removes
+            task_changes_all=self.traits.task_changes_all or hypothesis.budget.gram == "plain",
             counts_unseen=True,
             beyond_features="support vectors",
             cannot_drop=_why_not_dropped(hypothesis, relation),
