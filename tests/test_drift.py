@@ -65,8 +65,16 @@ def test_one_half_life_under_every_relation(name, rule):
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.float16, np.int8])
-@pytest.mark.parametrize("make", [ct.MultitaskLogistic, ct.MultitaskMixedEffectsClassifier])
-def test_half_lives_of_narrow_types_are_the_same_numbers(make, kind):
+@pytest.mark.parametrize(
+    "make",
+    [
+        ct.MultitaskLogistic,
+        ct.MultitaskMixedEffectsClassifier,
+        lambda half_life: ct.MultitaskMixedEffectsClassifier(*[np.max(half_life)] * 2),  # the numbers as variances
+    ],
+    ids=["logistic", "mixed", "variances"],
+)
+def test_numbers_of_narrow_types_are_the_same_numbers(make, kind):
     """2^(-1/h) would be computed in the type's precision, and otherwise in a loaded model."""
     margins = [
         make(half_life=half_life).fit(X, Y, task=TASK).decision_function(X, task=TASK)

@@ -53,8 +53,10 @@ class MixedEffectsEstimator(LinearEstimator):
         if self.half_life is not None:
             shared, own = (float(2.0 ** (-1.0 / half_life)) for half_life in half_lives(self.half_life))
             factors = own, shared
-        prior = Prior(has_intercept * self.random_intercept_variance, self.random_slope_variance, *factors)
-        variances = has_intercept * self.intercept_variance, self.slope_variance
+        # as Python's numbers: NumPy would compute with those of narrow types in their precision
+        random = has_intercept * float(self.random_intercept_variance), float(self.random_slope_variance)
+        prior = Prior(*random, *factors)
+        variances = has_intercept * float(self.intercept_variance), float(self.slope_variance)
         if self.many_features == "raise":
             return MixedEffectsLearner(prior, logistic, variances, self._instead)
         gradient = with_half_life(AdaptiveGradient(STEPS[self._kind], storage=self.storage), self.half_life)
