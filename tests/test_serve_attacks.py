@@ -44,7 +44,7 @@ HIDDEN = posted("hidden")
 def service(tmp_path_factory):
     """A service as its user starts it: its process, and where it listens."""
     with serving(tmp_path_factory.mktemp("attacked"), "--learner", "MultitaskLogistic()") as (process, url):
-        assert statuses(talk(port_of(url), posted("first"))) == [200]
+        assert statuses(talk(port_of(url), posted("first"), posted("M\ufffdller"))) == [200, 200]
         yield process, port_of(url)
 
 
@@ -119,6 +119,9 @@ AMBIGUOUS = {
     b"AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n\r\n",
     "connect": b"CONNECT localhost:80 HTTP/1.1\r\n" + HOST + b"\r\n",
     "two spaces in a line": b"GET /healthz x HTTP/1.1\r\n" + HOST + b"\r\n",
+    "fragment": b"DELETE /tasks/first#1 HTTP/1.1\r\n" + HOST + b"\r\n",
+    "path in Latin-1": b"DELETE /tasks/M%FCller HTTP/1.1\r\n" + HOST + b"\r\n",
+    "query in Latin-1": b"DELETE /task?json=%22M%FCller%22 HTTP/1.1\r\n" + HOST + b"\r\n",
     "HTTP/2": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
 }
 
