@@ -11,9 +11,13 @@ import subprocess
 import sys
 import time
 import types
+from datetime import date, datetime
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import coterie as ct
@@ -159,6 +163,36 @@ def test_a_folder_predicts_in_python(here, tmp_path):
         np.testing.assert_array_equal(predictions[mine], expected)
     with pytest.raises(AttributeError, match=r"use one of its shards"):
         model.partial_fit(X, frame["click"])
+
+
+TASKS_OF_TYPES = {
+    "times": pa.array([datetime(2026, 1, 1, k) for k in range(20)], pa.timestamp("ns")),
+    "days": pa.array([date(2026, 1, 1 + k) for k in range(20)]),
+    "decimals": pa.array([Decimal(k) / 10 for k in range(20)], pa.decimal128(9, 3)),
+    "bytes": pa.array([b"%d" % k for k in range(20)]),
+    "numbers": pa.array(np.arange(20.0)),
+    "truth values": pa.array([True, False] * 10),
+}
+
+
+@pytest.mark.parametrize("name", TASKS_OF_TYPES)
+def test_tasks_of_each_type_and_in_each_container_reach_their_shard(here, name, tmp_path):
+    tasks = pa.concat_arrays([TASKS_OF_TYPES[name]] * 20)
+    X = pd.DataFrame({"x": np.linspace(-1.0, 1.0, 400)})
+    y = (X["x"] * np.arange(1.0, 401.0) % 2.0 > 0.7).astype(int)
+    pq.write_table(pa.table({"task": tasks, "x": X["x"], "y": y}), tmp_path / "data.parquet")
+    options = {"task": "task", "label": "y", "common_start": 100, "alone": True}
+    distributed.learn(
+        str(tmp_path / "data.parquet"), ct.MultitaskLogistic(), workers=3, output=tmp_path / "m", **options
+    )
+    model, listed = distributed.load(tmp_path / "m"), tasks.to_pylist()
+    known = {task: distributed.shard_of(task, 3) for task in listed}
+    expected = [
+        model.shard(known[task]).decision_function(X[k : k + 1], task=[task])[0] for k, task in enumerate(listed)
+    ]
+    arrays = [tasks, pa.chunked_array([tasks]), tasks.to_numpy(zero_copy_only=False), tasks.to_pandas()]
+    for container in (listed, *arrays, pd.Categorical(tasks.to_pandas())):
+        np.testing.assert_array_equal(model.decision_function(X, task=container), expected)
 
 
 def test_sums_of_shards_are_those_of_all_records(here, tmp_path):

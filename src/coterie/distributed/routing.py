@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from coterie._compiled.core.hashing import feature_hash
+from coterie.data.tabular import task_labels
+from coterie.tasks.index import distinct_labels
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -54,9 +56,9 @@ class ShardNumbers(dict["Hashable", int]):
         return number
 
     def look_up(self, tasks: Any) -> NDArray[np.int64]:
-        """Return the shard number of each record, given its task."""
-        labels = tasks.tolist() if hasattr(tasks, "tolist") else tasks
-        return np.fromiter(map(self.__getitem__, labels), np.int64, len(labels))
+        """Return the shard number of each record, given its task in any form that models read."""
+        distinct, places = distinct_labels(task_labels(tasks, len(tasks)))
+        return np.fromiter(map(self.__getitem__, distinct), np.int64, len(distinct))[places]
 
 
 def _text(label: object) -> str:

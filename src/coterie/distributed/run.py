@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
+from coterie import spec
 from coterie.data.sources import Fingerprint
 from coterie.evaluation.baselines import LabelBaselines
 from coterie.evaluation.verdict import Sums
@@ -105,8 +106,8 @@ def save_state(path: Path, state: ShardState) -> None:
         "records": state.records,
         "seconds": state.seconds,
         "sums": sums,
-        "tasks": state.sums.tasks,
-        "labels": state.label_baselines.to_saved(),
+        "tasks": spec.to_json(list(state.sums.tasks)),
+        "labels": {name: spec.to_json(value) for name, value in state.label_baselines.to_saved().items()},
     }
     temporary = path.parent / f".{path.name}-{secrets.token_hex(4)}"
     temporary.mkdir()
@@ -134,8 +135,8 @@ def load_state(path: Path) -> ShardState:
         arrays = dict(file)
     data = json.loads(str(arrays.pop(_DATA)))
     models = {name: load(path / f"{i}.coterie") for i, name in enumerate(data["names"])}
-    sums = Sums.from_saved(data["names"][0], data["sums"], arrays, data["tasks"])
-    labels = LabelBaselines.from_saved(data["labels"])
+    sums = Sums.from_saved(data["names"][0], data["sums"], arrays, spec.labels_of(spec.from_json(data["tasks"])))
+    labels = LabelBaselines.from_saved({name: spec.from_json(value) for name, value in data["labels"].items()})
     return ShardState(models, data["records"], sums, labels, data["seconds"])
 
 
