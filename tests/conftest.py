@@ -26,6 +26,8 @@ settings.register_profile("repeatable", derandomize=True, deadline=None, databas
 settings.register_profile("search", deadline=None, max_examples=1000)
 settings.load_profile("repeatable")
 
+os.environ.pop("COTERIE_DEBUG", None)  # with which commands that fail print where
+
 # Tests of the service are left out where what it needs is not installed.
 collect_ignore_glob = [] if find_spec("starlette") and find_spec("uvicorn") else ["test_serve*.py"]
 
@@ -36,6 +38,22 @@ def clicks(tmp_path):
     from terminal import rows, write_csv
 
     return write_csv(tmp_path / "clicks.csv", rows())
+
+
+@pytest.fixture
+def model(clicks, tmp_path):
+    """The file of a model that has learned them."""
+    from terminal import WHO, run
+
+    run("learn", clicks, *WHO, "--alone", "-q", "--output", tmp_path / "m.coterie")
+    return tmp_path / "m.coterie"
+
+
+@pytest.fixture
+def working_folder(tmp_path, monkeypatch):
+    """An empty folder, the working one."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
 
 
 @pytest.fixture

@@ -59,13 +59,20 @@ FORMS = {"dense": as_dense, "csr": as_csr, "dictionaries": as_dictionaries}
 
 
 def spiteful(model, X, task, tasks=range(K)):
-    """Labels each of which is the one that was not predicted, so that every round is a mistake."""
-    y = np.zeros(len(task), int)
+    """Labels each of which is the one that was not predicted, so that every round is a mistake; X may be views."""
+    y = np.zeros(len(X[0]) if task is None else len(task), int)
     for t in range(len(y)):
-        margin = model.decision_function(X[[t]], task[[t]])[0] if t else 0.0
+        record, whose = ([x[[t]] for x in X], ()) if task is None else (X[[t]], (task[[t]],))
+        margin = model.decision_function(record, *whose)[0] if t else 0.0
         y[t] = -1 if margin > 0 else 1
-        model.partial_fit(X[[t]], y[[t]], task[[t]], classes=[-1, 1], tasks=tasks)
+        model.partial_fit(record, y[[t]], *whose, classes=[-1, 1], **({"tasks": tasks} if whose else {}))
     return y
+
+
+def validated(model, stream, tasks, X=None):
+    """The trace of a model along a stream, whose records may come in another form."""
+    X = stream.X if X is None else X
+    return ct.progressive_validation(model, X, stream.y, task=stream.named(tasks), tasks=tasks)
 
 
 def assert_margins(margins, expected, y):

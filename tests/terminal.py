@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 import traceback
 from functools import cache
 from pathlib import Path
@@ -84,7 +85,6 @@ def fork(function, *arguments, preexec_fn=None, **options):
             sys.stdin, sys.stdout = open(0), open(1, "w")  # noqa: SIM115
             sys.stderr = open(2, "w", errors="backslashreplace", buffering=1)  # noqa: SIM115
             faulthandler.enable(sys.stderr)
-            os.environ.pop("COTERIE_DEBUG", None)
             try:
                 function(*arguments)
                 code = 0
@@ -117,6 +117,14 @@ def start_program(*arguments, **options):
     unusual = ("COTERIE_DEBUG", "PYTHONUNBUFFERED")
     plain = {name: value for name, value in os.environ.items() if name not in unusual} | {"PYTHONIOENCODING": "ascii"}
     return subprocess.Popen([*PROGRAM, *map(str, arguments)], env=plain, **options)
+
+
+def wait_until(condition, seconds=300):
+    """Wait until something is so."""
+    until = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < until
+        time.sleep(0.02)
 
 
 def heed():

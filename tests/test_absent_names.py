@@ -75,12 +75,11 @@ def with_zeros(X):
     return pd.DataFrame([[float(x.get(name, 0)) for name in names] for x in X], columns=names)
 
 
-def rows(records, learned=True, form=None):
+def rows(records):
     """By record the nonzero features by their names, of a form that prepares dictionaries as the default does."""
-    form = DictEncoder.with_options(InputOptions("", scale="standard")) if form is None else form
-    records_made = []
+    form, records_made = DictEncoder.with_options(InputOptions("", scale="standard")), []
     for record in records:
-        row, _ = form.read_one(record, learned)
+        row, _ = form.read_one(record, True)
         records_made.append((form, row.features.tolist(), row.values.tolist()))
     return records_made
 

@@ -17,7 +17,7 @@ from terminal import refused
 from terminal import run as command
 from test_altered_files import array, number, rewritten, set_document
 from test_forget_task import FORGOTTEN
-from test_regression import NAMES, TASK, X, Y, assert_close, houses, numbers  # noqa: F401 - houses is a fixture
+from test_regression import NAMES, PRICES, TASK, X, Y, assert_close, houses, numbers  # noqa: F401 - houses is a fixture
 
 MODEL = raw.AdaptiveSharingRegressor
 
@@ -290,7 +290,6 @@ def interval(**arguments):
         (lambda: MODEL(new_task="raise").fit(X, Y, TASK).predict_interval(X[:1], [9]), ValueError, "never seen"),
         (lambda: MODEL().fit(X, Y, TASK).predict_proba(X), AttributeError, "has no probabilities"),
         (lambda: ct.SelectiveSampling(MODEL()).fit(X, Y), TypeError, "must be an online classifier"),
-        (lambda: ct.OneVsRest(MODEL()).fit(X, Y), TypeError, "classif"),
     ],
 )
 def test_what_is_refused(estimator, kind, message):
@@ -299,8 +298,6 @@ def test_what_is_refused(estimator, kind, message):
 
 
 # -- the command line --------------------------------------------------------------------------------------------------
-
-PRICES = ("learn", "houses.csv", "--task", "town", "--label", "price", "--regression")
 
 
 def test_predictions_have_the_ends_of_their_intervals(houses):  # noqa: F811 - the fixture

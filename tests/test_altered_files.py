@@ -36,6 +36,7 @@ from coterie._compiled.trees import MOST_COUNT
 from kinds import MODELS, QUICK, as_file, form_of, learned, predictions, records, taught
 from slow import slow
 from terminal import fork
+from test_persistence import rewritten as with_arrays
 
 #: A file must have ended in this many seconds; the first use of a kind may have to be compiled.
 SECONDS, SECONDS_AT_FIRST = 30.0, 600.0
@@ -495,26 +496,14 @@ def test_a_file_says_what_its_own_table_takes_and_no_more(tmp_path: Path) -> Non
     table = model.state_.model.model.tasks
     arena = {name: getattr(table, name).copy() for name in ("start", "size", "count", "used", "free")}
     arena["features"] = table._taken().copy()
-    again(path, lambda tensors: {f"model.tasks.{name}": array for name, array in arena.items()})
+    with_arrays(path, {f"model.tasks.{name}": array for name, array in arena.items()})
     ct.load(path)
-    right = persistence._read(path)[1]["model.tasks.used"]
-
-    def change(tensors: dict[str, Any]) -> dict[str, Any]:
-        text = re.sub(rb'"room",[0-9]+', b'"room",%d' % 2**50, tensors["document"].tobytes())
-        return {"document": np.frombuffer(text, np.uint8), "model.tasks.used": np.array([2**40, -(2**40)])}
-
-    again(path, change)
+    saved = persistence._read(path)[1]
+    text = re.sub(rb'"room",[0-9]+', b'"room",%d' % 2**50, saved["document"].tobytes())
+    with_arrays(path, {"document": np.frombuffer(text, np.uint8), "model.tasks.used": np.array([2**40, -(2**40)])})
     table = ct.load(path).state_.model.model.tasks
-    assert table.used.tolist() == right.tolist()
+    assert table.used.tolist() == saved["model.tasks.used"].tolist()
     assert table.room <= 64 * max(table.used[0], 512)
-
-
-def again(path: Path, change: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
-    """Write some arrays of a file anew, with a checksum that fits."""
-    metadata, table_arrays = persistence._read(path)
-    tensors = table_arrays | change(table_arrays)
-    metadata["checksum"] = persistence._checksum(metadata, tensors)
-    path.write_bytes(pack(tensors, metadata))
 
 
 def test_loading_takes_time_by_the_size_of_the_file(tmp_path: Path) -> None:

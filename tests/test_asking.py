@@ -52,10 +52,11 @@ MODELS = {
 }
 
 
-def same(trace, run, y):
-    np.testing.assert_array_equal(trace.queried, run.asked)
-    np.testing.assert_allclose(trace.margin, run.margins, rtol=1e-9, atol=1e-11)
-    np.testing.assert_array_equal(trace.mistake, y * run.margins <= 0)
+def same(trace, literal, y):
+    margins, asked = literal
+    np.testing.assert_array_equal(trace.queried, asked)
+    np.testing.assert_allclose(trace.margin, margins, rtol=1e-9, atol=1e-11)
+    np.testing.assert_array_equal(trace.mistake, y * margins <= 0)
 
 
 # -- equal to the definition ------------------------------------------------------------------------------------------

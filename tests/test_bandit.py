@@ -13,7 +13,7 @@ from coterie.bandits import Choice, exploration
 from reference import bandit as literal
 from reference.gob_lin import GobLin
 from slow import slow
-from states import digest, unpickled
+from states import content, digest, reloaded, unpickled
 
 ACTIONS = ["shoes", "hats", "coats"]
 FEATURED = [{"kind": "shoes", "price": 3.0}, {"kind": "hats", "price": 1.0}, {"kind": "coats", "new": True}]
@@ -257,16 +257,13 @@ def test_a_copy_goes_on_with_the_same_bits(tmp_path, actions, how):
     bandit = ct.Bandit(actions=actions, seed=5)
     run(bandit, 60)
     if how == "file":
-        bandit.save(tmp_path / "bandit.coterie")
-        other = ct.load(tmp_path / "bandit.coterie")
+        other = reloaded(bandit, tmp_path / "bandit.coterie")
     else:
         other = unpickled(bandit) if how == "pickle" else copy.deepcopy(bandit)
     for ours, theirs in zip(run(bandit, 30, seed=1), run(other, 30, seed=1), strict=True):
         assert ours.action == theirs.action
         assert ours.probabilities.tobytes() == theirs.probabilities.tobytes()
-    other.save(tmp_path / "other.coterie")
-    bandit.save(tmp_path / "again.coterie")
-    assert (tmp_path / "other.coterie").read_bytes() == (tmp_path / "again.coterie").read_bytes()
+    assert content(other, tmp_path / "other.coterie") == content(bandit, tmp_path / "again.coterie")
 
 
 def test_a_state_is_of_one_moment_whatever_is_learned_before_it_is_written():
@@ -292,13 +289,11 @@ def test_extreme_rewards_of_a_forgotten_task_are_forgotten(tmp_path):
     data, _ = bandit.__dump__()
     lowest, highest = [["cid", -0.0], ["ann", -1.0], ["bob", -3.0]], [["bob", 3.0], ["ann", 1.0], ["cid", 0.0]]
     assert data["extremes"] == {"lowest": lowest, "highest": highest}
-    bandit.save(tmp_path / "b.coterie")
-    assert ct.load(tmp_path / "b.coterie")._range == bandit._range
+    assert reloaded(bandit, tmp_path / "b.coterie")._range == bandit._range
     assert (copied._extremes.low, copied._extremes.high) == extremes
     bandit.forget_tasks(["ann", "bob", "cid"])
     assert bandit._range == 1.0
-    bandit.save(tmp_path / "b.coterie")
-    assert ct.load(tmp_path / "b.coterie")._range == 1.0
+    assert reloaded(bandit, tmp_path / "b.coterie")._range == 1.0
 
 
 @pytest.mark.parametrize(

@@ -101,15 +101,20 @@ def test_the_objective_of_a_learned_output_kernel_never_rises():
         assert (np.diff(model.objective_) <= 1e-9 * model.objective_[0]).all()
         M = model.relation_matrix_
         assert np.trace(M) == pytest.approx(len(M))
-        assert model.objective_[-1] == pytest.approx(objective(model, X, y, more.get("task"), M, 0.5, 1e-4), rel=1e-8)
+        order = [model.tasks_.index(t) for t in TASK] if more else None
+        expected = objective(weights_of(model), M, y, order, 1e-4)
+        assert model.objective_[-1] == pytest.approx(expected, rel=1e-8)
 
 
-def objective(model, rows, y, task, M, alpha, ridge):
-    """Errors plus alpha tr(M⁻¹ (W W' + ridge I)), W the weights of a linear kernel by task."""
-    W = np.array([model.predict(np.eye(D), task=[t] * D) for t in model.tasks_])
-    F = rows @ W.T
-    errors = y - (F if task is None else F[np.arange(len(rows)), [model.tasks_.index(t) for t in task]])
-    return np.sum(errors**2) + alpha * np.trace(np.linalg.solve(M, W @ W.T + ridge * np.eye(len(M))))
+def weights_of(model):
+    """Those of a linear kernel by task."""
+    return np.array([model.predict(np.eye(D), task=[t] * D) for t in model.tasks_])
+
+
+def objective(W, M, y, order, ridge):
+    """Errors plus tr(M⁻¹ (W W' + ridge I)) / 2."""
+    errors = y - (X @ W.T if order is None else (X @ W.T)[np.arange(N), order])
+    return np.sum(errors**2) + 0.5 * np.trace(np.linalg.solve(M, W @ W.T + ridge * np.eye(len(M))))
 
 
 def test_a_learned_output_kernel_is_a_minimum_among_all():
@@ -117,13 +122,9 @@ def test_a_learned_output_kernel_is_a_minimum_among_all():
     relation = ct.batch.OptimalOutputKernel(ridge=1e-2, tolerance=1e-12, steps=2000)
     model = KernelRidge("linear", relation, alpha=0.5).fit(X, NUMBER, TASK)
     M, order = model.relation_matrix_, [model.tasks_.index(t) for t in TASK]
-    W = np.array([model.predict(np.eye(D), task=[t] * D) for t in model.tasks_])
-
-    def value(W, M):
-        errors = NUMBER - np.einsum("nd,nd->n", X, W[order])
-        return np.sum(errors**2) + 0.5 * np.trace(np.linalg.solve(M, W @ W.T + 1e-2 * np.eye(T)))
-
-    best = value(W, M)
+    W = weights_of(model)
+    best = objective(W, M, NUMBER, order, 1e-2)
     for _ in range(50):
         moved = M + 1e-3 * M @ (lambda S: S + S.T)(RNG.normal(size=(T, T))) @ M
-        assert value(W + 1e-3 * RNG.normal(size=W.shape), moved * T / np.trace(moved)) > best - 1e-9
+        W_moved = W + 1e-3 * RNG.normal(size=W.shape)
+        assert objective(W_moved, moved * T / np.trace(moved), NUMBER, order, 1e-2) > best - 1e-9

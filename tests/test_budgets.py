@@ -23,13 +23,13 @@ KERNELS = {
 }
 
 
-def draw(n):
-    return float(uniform(5, n))
-
-
 BUDGETS = {
     "unbounded": (ct.updates.Unbounded(), literal.unbounded, {}),
-    "random": (ct.updates.RandomRemoval(B, seed=5), literal.random_removal, {"B": B, "uniform": draw}),
+    "random": (
+        ct.updates.RandomRemoval(B, seed=5),
+        literal.random_removal,
+        {"B": B, "uniform": lambda n: float(uniform(5, n))},
+    ),
     "forgetron": (ct.updates.Forgetron(B), literal.forgetron, {"B": B}),
     "printed forgetron": (ct.updates.Forgetron(B, variant="printed"), literal.forgetron, {"B": B, "printed": True}),
     "projection": (ct.updates.Projection(B, eta=ETA), literal.projection, {"B": B, "eta": ETA}),

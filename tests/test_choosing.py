@@ -28,6 +28,8 @@ def known():
         (Setting(at_least=2), [2, 2.5], [1.9, math.inf], "a finite number, at least 2"),
         (Setting(at_least=0, below=1), [0, 0.9], [1, -0.1], "a number from 0 to below 1"),
         (Setting(above=0, at_most=1), [0.1, 1], [0, 1.1], "a number above 0 and at most 1"),
+        (Setting(above=0, below=1), [0.1], [0, 1, 2], "a number above 0 and below 1"),
+        (Setting(below=1), [-3, 0.9], [1, 2], "a number below 1"),
         (Setting(kind="whole"), [0, -3, np.int64(2)], [1.0, True], "a whole number"),
         (Setting(kind="whole", at_least=1, unit="rows"), [1], [0, 1.5], "a whole number of rows, at least 1"),
         (Setting(kind="text", choices=("a", "b")), ["a"], ["c", None, 1], "'a' or 'b'"),

@@ -7,7 +7,7 @@ import pytest
 
 import coterie as ct
 from coterie.data.readers import read
-from terminal import WHO, refused, rows, run, run_json, write_csv
+from terminal import refused, rows, run, run_json, write_csv
 
 UNLABELLED = ("user", "price", "age")
 
@@ -15,12 +15,6 @@ UNLABELLED = ("user", "price", "age")
 @pytest.fixture
 def new(tmp_path):
     return write_csv(tmp_path / "new.csv", rows(n=120, seed=1), UNLABELLED)
-
-
-@pytest.fixture
-def model(clicks, tmp_path):
-    run("learn", clicks, *WHO, "--alone", "--quiet", "--output", tmp_path / "m.coterie")
-    return tmp_path / "m.coterie"
 
 
 @pytest.mark.slow

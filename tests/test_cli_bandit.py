@@ -288,8 +288,8 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_cannot_be_is_refused(name, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_what_cannot_be_is_refused(name, working_folder):
     changed, options, message = REFUSED[name]
-    write(tmp_path / "log.csv", **changed) if isinstance(changed, dict) else write(tmp_path / "log.csv", changed)
+    log = working_folder / "log.csv"
+    write(log, **changed) if isinstance(changed, dict) else write(log, changed)
     assert refused("bandit", "log.csv", *options).startswith(message)

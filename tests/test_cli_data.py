@@ -9,12 +9,11 @@ from terminal import run, run_json
 
 
 @pytest.fixture
-def some_flights(tmp_path, monkeypatch):
+def some_flights(working_folder, monkeypatch):
     """The demo, on the first flights only."""
-    path = tmp_path / "some.parquet"
+    path = working_folder / "some.parquet"
     pq.write_table(pq.read_table(datasets.FLIGHTS).slice(0, 4000), path)
     monkeypatch.setattr(datasets, "FLIGHTS", path)
-    monkeypatch.chdir(tmp_path)
     return path
 
 

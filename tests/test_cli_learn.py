@@ -188,9 +188,8 @@ def test_a_model_may_refuse_new_tasks_from_then_on(clicks, tmp_path):
         ("OneVsRest(AdaptiveSharingClassifier({}))", ("--many-classes",)),
     ],
 )
-def test_a_bounded_model_forgets_and_those_beside_it_and_its_report_do_not(tmp_path, monkeypatch, learner, options):
+def test_a_bounded_model_forgets_and_those_beside_it_and_its_report_do_not(working_folder, learner, options):
     """Of nine users the first ones have most records, and do not come again."""
-    monkeypatch.chdir(tmp_path)
     order = [f"u{i}" for i, count in enumerate((120, 80, 60, 20, 20, 20, 20, 20, 40)) for _ in range(count)]
     gone = write_csv(Path("gone.csv"), [row | {"user": user} for row, user in zip(rows(400), order, strict=True)])
     free = run_json("learn", gone, *WHO, *options, "--learner", learner.format(""))

@@ -19,10 +19,8 @@ COMMANDS = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\ud800-\udfff]")
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
+def folder(working_folder):
     """Records whose second task, a column that is not used, and a file's name are evil."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("COTERIE_DEBUG", raising=False)
     names = ("user", "price", "age", "click")
     with Path("s.csv").open("w", newline="") as file:
         writer = csv.writer(file)
@@ -30,7 +28,7 @@ def folder(tmp_path, monkeypatch):
         for row in rows():
             writer.writerow([EVIL if row["user"] == "u1" else row["user"], *(row[name] for name in names[1:]), "x"])
     Path(f"{EVIL}.csv").write_bytes(Path("s.csv").read_bytes())
-    return tmp_path
+    return working_folder
 
 
 @pytest.fixture

@@ -71,9 +71,8 @@ def test_progress_is_the_same_however_the_stream_is_cut(records, cuts):
         (read_matrix, b"a,b\n1,2,3\n", "f.csv:2: 3 fields; expected 2"),
     ],
 )
-def test_small_files_that_cannot_be_read_are_refused_with_their_place(tmp_path, monkeypatch, reads, text, message):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "f.csv").write_bytes(text)
+def test_small_files_that_cannot_be_read_are_refused_with_their_place(working_folder, reads, text, message):
+    (working_folder / "f.csv").write_bytes(text)
     with pytest.raises(ValueError, match=r"f\.csv") as refused:
         reads("f.csv")
     assert str(refused.value).startswith(message)

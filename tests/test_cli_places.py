@@ -14,9 +14,7 @@ from terminal import QUICK, WHO, refused, rows, run, write_csv
 
 
 @pytest.fixture
-def folder(model_folder, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("COTERIE_DEBUG", raising=False)
+def folder(model_folder, working_folder):
     for name, content in FILES.items():
         Path(name).write_bytes(content)
     for name in ("s.csv", "m.coterie"):
@@ -26,7 +24,7 @@ def folder(model_folder, tmp_path, monkeypatch):
     Path("page.html").symlink_to("s.csv")
     Path("sub").mkdir()
     Path("sub.html").mkdir()
-    return tmp_path
+    return working_folder
 
 
 @pytest.fixture(scope="module")

@@ -13,13 +13,6 @@ from terminal import WHO, refused, rows, run, write_csv, write_jsonl
 
 
 @pytest.fixture
-def model(tmp_path):
-    out = tmp_path / "m.coterie"
-    run("learn", write_csv(tmp_path / "c.csv", rows()), *WHO, "-q", "--output", out)
-    return out
-
-
-@pytest.fixture
 def later(tmp_path):
     return write_csv(tmp_path / "later.csv", rows(100, 7, seed=1))
 

@@ -23,6 +23,7 @@ from faults import failing_once, full_disk
 from slow import slow
 from states import digest
 from terminal import QUICK, WHO, heed, rows, run, start, write_csv, write_rows
+from test_readers import whole
 
 HALF = LearnerExpression("MultitaskLogistic()")
 
@@ -47,9 +48,8 @@ def heeded():
 
 
 @pytest.fixture
-def long(tmp_path, monkeypatch):
+def long(working_folder):
     """Records of 2 kB: the first piece that is read, of 4 MiB, has some 2,000 of them."""
-    monkeypatch.chdir(tmp_path)
     records = [row | {"note": "x" * 2000} for row in rows(2600)]
     return write_csv(Path("long.csv"), records, ("user", "price", "age", "click", "note"))
 
@@ -110,8 +110,7 @@ def test_under_nohup_a_closed_terminal_stops_nothing(long):
 
 
 @pytest.fixture
-def clicks(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def clicks(working_folder):
     return write_csv(Path("clicks.csv"), rows(400))
 
 
@@ -249,8 +248,7 @@ def test_a_run_that_is_stopped_and_cannot_save_ends_with_the_error(clicks, inter
     assert "over 100 examples of " in " ".join(result.stdout.split())
 
 
-def test_a_stop_while_there_is_one_label_saves_what_there_is(tmp_path, monkeypatch, interrupting):
-    monkeypatch.chdir(tmp_path)
+def test_a_stop_while_there_is_one_label_saves_what_there_is(working_folder, interrupting):
     write_csv(Path("late.csv"), [row | {"click": "yes"} for row in list(rows(400))[:200]] + list(rows(200, seed=2)))
     interrupting()
     run("learn", "late.csv", *WHO, *QUICK, "--output", "m.coterie", code=130)
@@ -294,9 +292,8 @@ def test_a_last_save_that_fails_leaves_what_was_saved_before_it(clicks, monkeypa
 
 
 @pytest.fixture
-def third(tmp_path, monkeypatch):
+def third(working_folder):
     """The 181st of 400 records has a third label."""
-    monkeypatch.chdir(tmp_path)
     records = list(rows(400))
     write_csv(Path("good.csv"), records)
     records[180] = records[180] | {"click": "maybe"}
@@ -407,12 +404,9 @@ def stories(tmp_path_factory):
 def test_records_are_left_out_of_every_format(stories, skip, block_rows):
     for path, story in stories:
         story = story | {"scale": "none", "block_rows": block_rows, "bits": 8}
-        whole, left = (list(read(path, **story, **more)) for more in ({}, {"skip": skip}))
-        for name in ("y", "task", "place"):
-            every, rest = (np.concatenate([getattr(block, name) for block in blocks]) for blocks in (whole, left))
-            np.testing.assert_array_equal(every[skip:], rest)
-        dense = [np.vstack([getattr(b.X, "toarray", lambda b=b: b.X)() for b in blocks]) for blocks in (whole, left)]
-        np.testing.assert_array_equal(dense[0][skip:], dense[1])
+        every, left = (whole(read(path, **story, **more)) for more in ({}, {"skip": skip}))
+        for one, rest in zip(every, left, strict=True):
+            np.testing.assert_array_equal(one[skip:], rest)
 
 
 def test_bad_records_are_not_counted_among_those_left_out(tmp_path):

@@ -36,9 +36,8 @@ def expected(dates, bits):
     return X
 
 
-def encoded(array, encoder=None, bits=20):
-    encoder_used = RecordEncoder([("t", "date")], bits=bits, constant=False) if encoder is None else encoder
-    return encoder_used.encode(pa.record_batch({"t": array})).toarray()
+def encoded(array):
+    return RecordEncoder([("t", "date")], bits=20, constant=False).encode(pa.record_batch({"t": array})).toarray()
 
 
 @pytest.mark.parametrize("kind", ["s", "us", "ms", "text", "parts"])

@@ -170,9 +170,6 @@ CLOCK = pa.schema([("y", pa.int64()), ("day", pa.time32("s"))])
 REFUSED = {
     "bits is 0; expected a whole number from 1 to 30": lambda: RecordEncoder([], bits=0),
     "scale is 'log'; expected one of 'none', 'standard', 'unit', 'auto'": lambda: RecordEncoder([], scale="log"),
-    "scale='standard' needs numeric columns, which vw rows do not have": lambda: RecordEncoder(
-        [], source="vw", scale="standard"
-    ),
     "the kind of column 'a' is 'number'; expected one of 'numeric', 'categorical'": lambda: RecordEncoder(
         [("a", "number")]
     ),
@@ -186,8 +183,6 @@ REFUSED = {
     "there is no column 'price' among 'prize'; did you mean 'prize'": lambda: RecordEncoder(PRICE).encode(
         batch(prize=[1.0])
     ),
-    "column 'price': it has the type string; expected numbers": lambda: RecordEncoder(PRICE).encode(batch(price=["1"])),
-    "label and task both name the column 'y'": lambda: wishes(label="y", task="y"),
     "features and label both name the column 'y'": lambda: wishes(label="y", features=["y"]),
     "features and task both name the column 'y'": lambda: wishes(task="y", features=["y"]),
     r"features\['a'\] is 'word'; expected one of": lambda: wishes(features={"a": "word"}),

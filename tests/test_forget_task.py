@@ -463,35 +463,28 @@ def test_a_label_that_waits_is_learned_as_of_a_new_task_once_its_task_is_forgott
     np.testing.assert_allclose(model.state_.losses.overall - before, wrong)
 
 
-@pytest.fixture
-def clicks(tmp_path):
-    path = terminal.write_csv(tmp_path / "clicks.csv", terminal.rows())
-    terminal.run("learn", path, "--task", "user", "--label", "click", "-q", "--output", tmp_path / "m.coterie")
-    return tmp_path / "m.coterie"
-
-
-def test_a_command_forgets_tasks_of_a_saved_model(clicks, tmp_path):
-    before, tasks = clicks.read_bytes(), ct.load(clicks).tasks_
+def test_a_command_forgets_tasks_of_a_saved_model(model, tmp_path):
+    before, tasks = model.read_bytes(), ct.load(model).tasks_
     fewer = tmp_path / "fewer.coterie"
-    result = terminal.run("forget", clicks, "--task", tasks[0], "--task", tasks[2], "--output", fewer).stdout
+    result = terminal.run("forget", model, "--task", tasks[0], "--task", tasks[2], "--output", fewer).stdout
     assert result.startswith(f"Forgotten: {tasks[0]}, {tasks[2]}\n\nModel: {fewer} (")
     assert "3 tasks" in result
-    assert clicks.read_bytes() == before
+    assert model.read_bytes() == before
     assert set(ct.load(fewer).tasks_) == set(tasks) - {tasks[0], tasks[2]}
-    assert terminal.run("forget", clicks, "--task", tasks[1], "--quiet").stdout == ""
-    assert tasks[1] not in ct.load(clicks).tasks_
-    result = terminal.run_json("forget", clicks, "--task", tasks[0])
+    assert terminal.run("forget", model, "--task", tasks[1], "--quiet").stdout == ""
+    assert tasks[1] not in ct.load(model).tasks_
+    result = terminal.run_json("forget", model, "--task", tasks[0])
     assert result["forgotten"] == [tasks[0]]
     assert result["tasks"] == 3
 
 
-def test_a_command_refuses_tasks_and_models_and_changes_nothing(clicks, tmp_path):
-    before, tasks = clicks.read_bytes(), ct.load(clicks).tasks_
-    message = terminal.refused("forget", clicks, "--task", tasks[0], "--task", "nobody")
+def test_a_command_refuses_tasks_and_models_and_changes_nothing(model, tmp_path):
+    before, tasks = model.read_bytes(), ct.load(model).tasks_
+    message = terminal.refused("forget", model, "--task", tasks[0], "--task", "nobody")
     assert "task 'nobody' was never seen; tasks_ lists the 5 known tasks" in message
-    message = terminal.refused("forget", clicks, "--task", tasks[0], "--output", tmp_path / "no" / "m.coterie")
+    message = terminal.refused("forget", model, "--task", tasks[0], "--output", tmp_path / "no" / "m.coterie")
     assert "there is no folder" in message
-    assert clicks.read_bytes() == before
+    assert model.read_bytes() == before
     ct.batch.MultitaskKernelRidge().fit([[1.0], [2.0]], [1.0, 2.0]).save(tmp_path / "ridge.coterie")
     message = terminal.refused("forget", tmp_path / "ridge.coterie", "--task", "0")
     assert "contains a batch model (MultitaskKernelRidge); refit it without the records of the task" in message
@@ -526,7 +519,7 @@ REFUSED = {
 
 
 def test_a_command_learns_with_a_bound_and_refuses_those_that_cannot_be(clicks, tmp_path):
-    model, learn = tmp_path / "two.coterie", ("learn", tmp_path / "clicks.csv", *terminal.WHO, "-q")
+    model, learn = tmp_path / "two.coterie", ("learn", clicks, *terminal.WHO, "-q")
     terminal.run(*learn, "--learner", "AdaptiveSharingClassifier(max_tasks=2)", "--output", model)
     assert (ct.load(model).max_tasks, len(ct.load(model).tasks_)) == (2, 2)
     for options, message in REFUSED.items():

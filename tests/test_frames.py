@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 import coterie as ct
 from coterie.data.readers import read
-from states import content
+from states import content, reloaded
 
 N = 60
 RNG = np.random.default_rng(5)
@@ -77,8 +77,7 @@ def test_columns_of_frames_are_known_as_scikit_learn_has_them(make_frame, model,
     numbers, words = {"a": [1.0, 2.0], "b": [0.5, 0.1]}, {"a": [1.0, 2.0], "colour": ["red", "blue"]}
     for columns in (numbers, words):
         fitted = clone(model).fit(make_frame(columns), [True, False], task=["x", "y"])
-        fitted.save(tmp_path / "m.coterie")
-        for fitted_model in (fitted, ct.load(tmp_path / "m.coterie"), copy.deepcopy(fitted)):
+        for fitted_model in (fitted, reloaded(fitted, tmp_path / "m.coterie"), copy.deepcopy(fitted)):
             assert fitted_model.feature_names_in_.tolist() == list(columns)
             assert fitted_model.n_features_in_ == 2
     with_tasks = clone(model).set_params(task_column="who").fit(make_frame(words | {"who": ["x", "y"]}), [True, False])

@@ -1,7 +1,6 @@
 """Compiled code: memory is asked for where it pays, what it was given is let go of, and code of before is passed over."""
 
 import os
-import subprocess
 import sys
 from itertools import product
 
@@ -16,6 +15,7 @@ from coterie._compiled.weights.table import prefetch_row
 from coterie.models.state import arrays_of
 from coterie.updates.weights.storage import Storage
 from slow import but_slowly, slow
+from test_processes import run
 
 SPARSE_RECORD = Csr(np.ones(1), np.zeros(1, np.int32), np.array([0, 1]))
 DENSE_RECORD = Dense(np.ones((1, 4)))
@@ -102,8 +102,7 @@ def test_machine_code_of_before_a_type_moved_is_passed_over(tmp_path):
 def _run(folder, version):
     """Run the module as another version of coterie would."""
     code = f"import coterie._compiled._numba as g\ng.numba_version = {version!r}\nimport user\n"
-    environment = {"NUMBA_CACHE_DIR": str(folder / "cache"), "PYTHONPATH": os.pathsep.join([str(folder), *sys.path])}
-    done = subprocess.run([sys.executable, "-c", code], env=os.environ | environment, capture_output=True, text=True)
+    done = run(code, NUMBA_CACHE_DIR=str(folder / "cache"), PYTHONPATH=os.pathsep.join([str(folder), *sys.path]))
     assert (done.returncode, done.stdout) == (0, "3\n"), done.stderr
 
 
@@ -121,12 +120,9 @@ print(model.coef_.tolist(), sum(learn.stats.cache_hits.values()))
 
 @pytest.mark.slow
 def test_what_is_forwarded_comes_from_disk_in_the_next_process(tmp_path):
-    environment = {"NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": os.pathsep.join(sys.path)}
     outputs = []
     for _ in range(2):
-        command = [sys.executable, "-c", FORWARDING]
-        done = subprocess.run(command, env=os.environ | environment, capture_output=True, text=True, check=True)
-        *weights, hits = done.stdout.split()
+        *weights, hits = run(FORWARDING, NUMBA_CACHE_DIR=str(tmp_path)).stdout.split()
         outputs.append((weights, hits))
     assert [hits for _, hits in outputs] == ["0", "1"]
     assert outputs[0][0] == outputs[1][0]

@@ -116,11 +116,7 @@ LOGISTIC = [
 ]
 
 
-def named(model):
-    return repr(model)[:70]
-
-
-@pytest.mark.parametrize("model", LOGISTIC, ids=named)
+@pytest.mark.parametrize("model", LOGISTIC, ids=lambda model: repr(model)[:70])
 def test_every_linear_classifier_has_it(model):
     baselines = model.__baselines__()
     assert list(baselines) == ["independent", "pooled", "intercepts", "mixed model"]

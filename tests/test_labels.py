@@ -15,7 +15,7 @@ import pytest
 from pyarrow import parquet
 
 import coterie as ct
-from states import reloaded
+from states import content, reloaded
 from terminal import refused
 
 HALF = "\ud83d"
@@ -102,16 +102,13 @@ def test_a_label_that_is_learned_comes_back_from_a_file(name, path):
     for model in models():
         model.learn_one({"a": 1.0, ("b", 2): 1.0, 3: 1.0, 0.5: -1.0}, label, task=label)
         model.learn_one({"a": -1.0, 3: 1.0}, False if label is True else "other", task="other")
-        model.save(path)
-        again = ct.load(path)
+        again = reloaded(model, path)
         assert again.tasks_ == model.tasks_ == [label, "other"]
         assert hash(again.tasks_[0]) == hash(label)
         assert type(again.tasks_[0]) is type(label) or type(label).__module__ not in ("builtins", "datetime")
         assert again.__stream_model__().label_encoder.inside == model.__stream_model__().label_encoder.inside
         assert again.predict_one({"a": 1.0, 3: 0.5}, task=label) == model.predict_one({"a": 1.0, 3: 0.5}, task=label)
-        first = path.read_bytes()
-        again.save(path)
-        assert path.read_bytes() == first
+        assert path.read_bytes() == content(again, path)
 
 
 def test_labels_that_look_alike_are_several_tasks(path):
@@ -142,8 +139,7 @@ def test_a_label_that_would_not_come_back_is_refused_before_it_is_learned(name, 
             if not again:
                 assert not model.__stream_model__().fitted
                 model.learn_one(record, "yes", task="ann")
-        model.save(path)
-        ct.load(path)
+        reloaded(model, path)
 
 
 @pytest.mark.parametrize("label", ["yes\0", b"yes\0", "\0"])
@@ -174,8 +170,7 @@ def test_a_label_that_arrays_of_text_would_cut_is_refused(label, tmp_path):
         assert "ends with a null character" in refused("learn", path, "--task", "task", "--label", "y")
         model = ct.MultitaskPerceptron().fit(X, [True, False] * 2, task=objects)
         assert model.tasks_ == [other, label]
-        model.save(tmp_path / "model.coterie")
-        assert ct.load(tmp_path / "model.coterie").tasks_ == [other, label]
+        assert reloaded(model, tmp_path / "model.coterie").tasks_ == [other, label]
 
 
 @pytest.mark.parametrize("name", [HALF, ("a", HALF), 1j, None, math.nan, frozenset("a"), nested(80)])
@@ -189,8 +184,7 @@ def test_a_name_of_a_feature_that_would_not_come_back_is_refused(name, path):
         with pytest.raises(ValueError, match=r"feature .* cannot be saved to a file"):
             model.partial_fit([{"a": 1.0}, {"b": 1.0, name: 1.0}], [True, False], ["ann", "bob"])
         assert repr(model.__dump__()) == before
-        model.save(path)
-        assert ct.load(path).tasks_ == ["ann"]
+        assert reloaded(model, path).tasks_ == ["ann"]
 
 
 # -- commands ----------------------------------------------------------------------------------------------------------
@@ -208,13 +202,12 @@ COLUMNS = {
 
 @pytest.mark.parametrize("role", ["task", "label"])
 @pytest.mark.parametrize("name", COLUMNS)
-def test_a_run_that_could_not_save_its_tasks_or_labels_does_not_begin(name, role, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_a_run_that_could_not_save_its_tasks_or_labels_does_not_begin(name, role, working_folder):
     column, line, reason = COLUMNS[name]
     names = {"task": "shop", "label": "late"} | {role: "odd"}
     shop, late = [f"s{n % 2}" for n in range(ROWS)], [n % 2 == 0 for n in range(ROWS)]
     table = pa.table({"odd": column, "shop": shop, "late": late, "x": np.linspace(-1, 1, ROWS)})
-    parquet.write_table(table, tmp_path / "records.parquet")
+    parquet.write_table(table, "records.parquet")
     command = ["learn", "records.parquet", "--task", names["task"], "--label", names["label"], "--output", "m.coterie"]
     message = refused(*command)
     assert message.startswith(f"records.parquet{'' if line is None else f':{line}'}: column 'odd': ")

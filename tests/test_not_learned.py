@@ -122,16 +122,8 @@ def test_records_of_weight_0_in_files_change_nothing(frame, scale, tmp_path):
 RECORDS = MIXED.to_dict("records")
 
 
-def asking(scale, learner=ct.MultitaskLogistic):
-    return ct.SelectiveSampling(learner(scale=scale), ct.updates.Randomly(rate=0.6), seed=2)
-
-
 def ask_progressively(model, X, delay=0):
     return ct.progressive_validation(model, X, LABELS, task=TASKS, delay=delay).queried
-
-
-def ask_in_comparison(model, X):
-    return ct.compare({"asking": model}, X, LABELS, task=TASKS).traces["asking"].queried
 
 
 def ask_one_by_one(model, X):
@@ -148,7 +140,7 @@ ASKING = {
     "progressive validation": ask_progressively,
     "delay": lambda model, X: ask_progressively(model, X, delay=7),
     "delay beyond the end": lambda model, X: ask_progressively(model, X, delay=100),
-    "comparison": ask_in_comparison,
+    "comparison": lambda model, X: ct.compare({"asking": model}, X, LABELS, task=TASKS).traces["asking"].queried,
     "one by one": ask_one_by_one,
 }
 
@@ -164,7 +156,7 @@ ASKING = {
     ],
 )
 def test_labels_that_are_not_asked_for_change_nothing(form, path, scale):
-    X, model = FORMS[form], asking(scale)
+    X, model = FORMS[form], ct.SelectiveSampling(ct.MultitaskLogistic(scale=scale), ct.updates.Randomly(0.6), seed=2)
     asked = ASKING[path](model, X)
     assert 20 < asked.sum() < 50
     assert asked[0]

@@ -1,9 +1,5 @@
 """What is relied on of numba that is no public interface, and doing without it."""
 
-import os
-import subprocess
-import sys
-
 import pytest
 from numba.core.caching import FunctionCache
 from numba.core.codegen import JITCodeLibrary
@@ -13,6 +9,7 @@ from numba.core.runtime.nrt import rtsys
 
 from coterie._compiled import _numba
 from coterie._compiled.core.generic import compiled
+from test_processes import run
 
 LIBRARY = (
     "add_linking_library",
@@ -69,10 +66,7 @@ print(model.coef_.tolist())
 def test_numba_as_it_comes_gives_the_same_bits(tmp_path):
     outputs = []
     for stock in ("0", "1"):
-        options = {"COTERIE_STOCK_NUMBA": stock, "NUMBA_CACHE_DIR": str(tmp_path)}
-        options["PYTHONPATH"] = os.pathsep.join(sys.path)
-        command = [sys.executable, "-c", LEARNING]
-        done = subprocess.run(command, env=os.environ | options, capture_output=True, text=True)
+        done = run(LEARNING, COTERIE_STOCK_NUMBA=stock, NUMBA_CACHE_DIR=str(tmp_path))
         assert done.returncode == 0, done.stderr
         outputs.append(done.stdout)
     assert outputs[0] == outputs[1]

@@ -10,18 +10,13 @@ import coterie as ct
 from reference import p_norm as reference
 from reference import potential
 from slow import slow_where
-from streams import BY_COLUMNS, CASES, FORMS, K, assert_margins, linear_stream
+from streams import BY_COLUMNS, CASES, FORMS, K, assert_margins, linear_stream, validated
 
 STREAM = linear_stream(6, n=240, zeros=0.3)
 
 
 def literal(X, y, task, M, p, transform="Ainv"):
     return potential.literal(X, y, task, reference.transform_of(M, transform), partial(reference.gradient, p=p))
-
-
-def run(model, stream, tasks, **options):
-    X = options.pop("X", stream.X)
-    return ct.progressive_validation(model, X, stream.y, task=stream.named(tasks), tasks=tasks, **options)
 
 
 @pytest.mark.parametrize(
@@ -37,7 +32,7 @@ def run(model, stream, tasks, **options):
 def test_equal_to_the_definition(name, p, transform):
     case = CASES[name]
     expected = literal(STREAM.X, STREAM.y, STREAM.task, case.M, p, transform)
-    trace = run(ct.PNormMultitaskPerceptron(case.relation, p, transform), STREAM, case.tasks)
+    trace = validated(ct.PNormMultitaskPerceptron(case.relation, p, transform), STREAM, case.tasks)
     assert_margins(trace.margin, expected, STREAM.y)
 
 

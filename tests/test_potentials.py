@@ -14,7 +14,7 @@ from coterie.updates import ExponentiatedGradient, PNorm
 from reference import potential as reference
 from reference.p_norm import gradient as p_norm_gradient
 from reference.p_norm import transform_of
-from streams import CASES, FORMS, K, assert_margins, linear_stream, spiteful
+from streams import CASES, FORMS, K, assert_margins, linear_stream, spiteful, validated
 
 STREAM = linear_stream(6, n=100, zeros=0.3)
 Potential, PNormed = ct.PotentialMultitaskPerceptron, ct.PNormMultitaskPerceptron
@@ -45,11 +45,6 @@ LITERAL: dict[str, Any] = {
 }
 
 
-def run(model, tasks, X=None, **options):
-    X = STREAM.X if X is None else X
-    return ct.progressive_validation(model, X, STREAM.y, task=STREAM.named(tasks), tasks=tasks, **options)
-
-
 @pytest.mark.parametrize("name", CASES)
 def test_equal_to_the_definition(name):
     case = CASES[name]
@@ -58,7 +53,7 @@ def test_equal_to_the_definition(name):
             T = transform_of(case.M, transform)
             expected = reference.literal(STREAM.X, STREAM.y, STREAM.task, T, gradient, rate)
             model = Potential(potential, case.relation, transform, rate)
-            assert_margins(run(model, case.tasks).margin, expected, STREAM.y)
+            assert_margins(validated(model, STREAM, case.tasks).margin, expected, STREAM.y)
 
 
 @pytest.mark.parametrize("form", [form for form in FORMS if form != "dictionaries"])
@@ -67,7 +62,7 @@ def test_every_form_of_input(form):
     potential, gradient = LITERAL["exponentiated"]
     expected = reference.literal(STREAM.X, STREAM.y, STREAM.task, case.M, gradient, 0.5)
     model = Potential(potential, case.relation, rate=0.5)
-    assert_margins(run(model, case.tasks, FORMS[form](STREAM.X)).margin, expected, STREAM.y)
+    assert_margins(validated(model, STREAM, case.tasks, FORMS[form](STREAM.X)).margin, expected, STREAM.y)
 
 
 @pytest.mark.parametrize("potential", [PNorm(2.0), PNorm(4.2), ExponentiatedGradient(1.5)])

@@ -187,15 +187,13 @@ def test_labels_that_are_no_numbers(y, message):
 
 
 @pytest.fixture
-def houses(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def houses(working_folder):
     rng = np.random.default_rng(0)
     lines = ["town,metres,rooms,price"]
     for _ in range(400):
         town, metres, rooms = rng.integers(4), 20 + 100 * rng.random(), rng.integers(1, 6)
         lines.append(f"t{town},{metres:.1f},{rooms},{1000 + 20 * metres + 100 * town + 50 * rng.standard_normal():.2f}")
-    (tmp_path / "houses.csv").write_text("\n".join(lines) + "\n")
-    return tmp_path
+    (working_folder / "houses.csv").write_text("\n".join(lines) + "\n")
 
 
 PRICES = ("learn", "houses.csv", "--task", "town", "--label", "price", "--regression")

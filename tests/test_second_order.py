@@ -10,15 +10,10 @@ import coterie as ct
 import raw
 from coterie.kernels import gram
 from reference import second_order as reference
-from streams import CASES, FORMS, assert_margins, linear_stream
+from streams import CASES, FORMS, assert_margins, linear_stream, validated
 
 STREAM = linear_stream(5, n=260, zeros=0.2).take(slice(130))
 SOLVERS = ("primal", "dual", "auto")
-
-
-def run(model, stream, tasks, **options):
-    X = options.pop("X", stream.X)
-    return ct.progressive_validation(model, X, stream.y, task=stream.named(tasks), tasks=tasks, **options)
 
 
 @cache
@@ -36,7 +31,7 @@ def defined(name):
 def test_equal_to_the_definition(name, solver):
     case, expected = CASES[name], defined(name)
     model = ct.SecondOrderMultitaskPerceptron(case.relation, ridge=0.7, solver=solver)
-    trace = run(model, STREAM, case.tasks)
+    trace = validated(model, STREAM, case.tasks)
     assert_margins(trace.margin, expected, STREAM.y)
     assert model.n_mistakes_ == trace.mistakes == trace.updated.sum()
     assert model.solver_ == {"auto": "primal" if trace.mistakes >= 30 else "dual"}.get(solver, solver)
@@ -49,9 +44,9 @@ def test_kernels(kernel):
     case = CASES["graph factor"]
     expected = reference.dual(places, STREAM.y, STREAM.task, case.M, 1.0, lambda s, t: G[s[0], t[0]])
     model = ct.SecondOrderMultitaskPerceptron(case.relation, kernel=kernel)
-    assert_margins(run(model, STREAM, case.tasks).margin, expected, STREAM.y)
+    assert_margins(validated(model, STREAM, case.tasks).margin, expected, STREAM.y)
     precomputed = ct.SecondOrderMultitaskPerceptron(case.relation, kernel="precomputed")
-    assert_margins(run(precomputed, STREAM, case.tasks, X=G).margin, expected, STREAM.y)
+    assert_margins(validated(precomputed, STREAM, case.tasks, X=G).margin, expected, STREAM.y)
 
 
 @pytest.mark.parametrize(("solver", "name"), [("primal", "half"), ("dual", "mean b"), ("auto", "tree b")])
@@ -102,7 +97,7 @@ def test_arow_with_the_whole_covariance(name):
     case = CASES[name]
     means, variances = reference.arow(STREAM.X, STREAM.y, STREAM.task, case.M, 2.0)
     model = raw.MultitaskAROW(case.relation, 2.0, covariance="full")
-    assert_margins(run(model, STREAM, case.tasks).margin, means, STREAM.y)
+    assert_margins(validated(model, STREAM, case.tasks).margin, means, STREAM.y)
     model = raw.MultitaskAROW(case.relation, 2.0, covariance="full")
     model.partial_fit(STREAM.X[:120], STREAM.y[:120], np.array(STREAM.named(case.tasks))[:120], tasks=case.tasks)
     predictions = model.margin_variance(STREAM.X[120:121], STREAM.named(case.tasks)[120:121])

@@ -266,8 +266,7 @@ def test_the_verdict_by_sums_is_that_of_a_comparison(numbers, tmp_path):
         engine.apply([event])
         resume.apply([event])
         if k == 5:  # records wait to be compared then
-            resume.save(tmp_path / "m")
-            resume = ct.load(tmp_path / "m")
+            resume = reloaded(resume, tmp_path / "m")
     assert digest(engine) == digest(resume)
     engine.live.catch_up(engine.at)
     xs, ys, tasks = zip(*((r.x, r.y, r.task) for r in records), strict=True)
@@ -355,8 +354,7 @@ def test_baselines_that_read_for_each_other_learn_what_each_would_by_itself(monk
         for k, event in enumerate(frames(records)):
             engine.apply([event])
             if k == 20:
-                engine.save(file)
-                engine = ct.load(file)
+                engine = reloaded(engine, file)
         return engine
 
     shared = learned(tmp_path / "shared.coterie")
@@ -653,7 +651,6 @@ BAD = [
     ("/observe", of_one(x={"p": "X"}).replace(b"X", b"\xff"), 400, "the body is not JSON"),
     ("/observe", DEEP, 422, "got `array` - at `$.records[0].x[...][0]`"),
     ("/observe", b'{"records":[' + b",".join([b"{}"] * 21) + b"]}", 413, "21 records are too many; at most 20 are all"),
-    ("/observe", b'{"records":[]' + b" " * 4000 + b"}", 413, "the body is longer than 4000 bytes"),
 ]
 
 
@@ -697,8 +694,7 @@ def test_a_body_that_does_not_come_is_not_waited_for(tmp_path, monkeypatch):
 
 
 def test_compressed_bodies_are_refused(client):
-    body = json.dumps({"records": [{"task": "ann", "x": {"p": 1.0}, "y": True}]}).encode()
-    answer = client.post("/observe", content=gzip.compress(body), headers={"Content-Encoding": "gzip"})
+    answer = client.post("/observe", content=gzip.compress(of_one()), headers={"Content-Encoding": "gzip"})
     assert (answer.status_code, client.get("/state").json()["tasks"]) == (415, 0)
     assert answer.json()["error"] == "Content-Encoding 'gzip' is not supported; send the body as it is"
 
@@ -801,10 +797,7 @@ def wait_until_ready(url):
     """Wait until a service has compiled its code."""
     import httpx2 as httpx
 
-    until = time.monotonic() + 300
-    while httpx.get(f"{url}/readyz", timeout=60).status_code == 503:
-        assert time.monotonic() < until
-        time.sleep(0.1)
+    terminal.wait_until(lambda: httpx.get(f"{url}/readyz", timeout=60).status_code != 503)
 
 
 def killed_amid(started, exchange, first, acknowledged):
@@ -826,10 +819,7 @@ def killed_amid(started, exchange, first, acknowledged):
     clients = [threading.Thread(target=send, args=(first + k,)) for k in range(3)]
     for client in clients:
         client.start()
-    until = time.monotonic() + 300
-    while len(acknowledged) <= before + 20 and time.monotonic() < until:
-        time.sleep(0.1)
-    assert len(acknowledged) > before + 20
+    terminal.wait_until(lambda: len(acknowledged) > before + 20)
     process.kill()
     process.communicate()
     stop.set()

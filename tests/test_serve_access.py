@@ -1,7 +1,6 @@
 """Who may ask a service, how long it waits for a request, and how it ends."""
 
 import errno
-import json
 import os
 import resource
 import socket
@@ -13,10 +12,10 @@ import pytest
 from coterie.server.app import make_app
 from coterie.server.service import Service
 from faults import full_disk
-from terminal import refused
-from test_serve import TestClient, labelled, make, port_of, serving, start
+from terminal import refused, wait_until
+from test_serve import TestClient, labelled, make, of_one, port_of, serving, start
 
-BODY = json.dumps({"records": [{"task": "ann", "x": {"p": 1.0}, "y": True}]}).encode()
+BODY = of_one(task="ann")
 
 
 @pytest.fixture
@@ -143,8 +142,7 @@ def test_a_service_that_ends_while_the_disk_is_slow_ends_well(tmp_path):
     predictions = []
     asking = threading.Thread(target=lambda: predictions.append(ask(port_of(url), "POST", "/observe", BODY)))
     asking.start()
-    while not (tmp_path / "waiting").exists():
-        time.sleep(0.01)
+    wait_until((tmp_path / "waiting").exists)
     process.terminate()
     asking.join(60)
     (tmp_path / "go").touch()

@@ -18,7 +18,7 @@ from coterie.server.access import HEAD_BYTES, PIPELINED
 from coterie.server.app import make_app
 from coterie.server.service import Service
 from slow import slow
-from test_serve import TestClient, make, port_of, post, serving
+from test_serve import TestClient, make, of_one, port_of, post, serving
 from test_serve_damage import contents
 
 HOST = b"Host: localhost\r\n"
@@ -26,14 +26,9 @@ HEALTH = b"GET /healthz HTTP/1.1\r\n" + HOST + b"\r\n"
 POST = b"POST /observe HTTP/1.1\r\n" + HOST
 
 
-def labels(task):
-    """The body of a request to learn a record."""
-    return json.dumps({"records": [{"task": task, "x": {"p": 1.0}, "y": True}]}).encode()
-
-
 def posted(task):
     """A whole request to learn a record."""
-    body = labels(task)
+    body = of_one(task=task)
     return POST + b"Content-Length: %d\r\n\r\n" % len(body) + body
 
 
@@ -139,7 +134,7 @@ def test_an_ambiguous_request_is_refused_once_and_ends_the_connection(service, n
 def test_a_trailer_is_no_header(service):
     """A proxy that checks headers need not check trailers."""
     _, place = service
-    body = labels("trailing")
+    body = of_one(task="trailing")
     chunks = CHUNKED + b"\r\n%x\r\n" % len(body) + body + b"\r\n0\r\n"
     assert statuses(talk(place, POST + chunks + b"Content-Encoding: gzip\r\n\r\n")) == [200]
     assert statuses(talk(place, POST.replace(HOST, b"Host: elsewhere.example\r\n") + chunks + HOST + b"\r\n")) == [421]

@@ -16,6 +16,7 @@ from coterie.server.events import Event, JournalRecord, Record
 from coterie.server.service import Service
 from coterie.server.service_errors import RefusedError, UnknownError
 from states import digest, reloaded
+from terminal import wait_until
 from test_serve import TestClient, labelled, make, rebuilt
 
 GONE = "mallory-who-leaves"
@@ -36,10 +37,7 @@ def holders(folder):
 
 
 def wait_until_gone(folder):
-    until = time.monotonic() + 60
-    while holders(folder) and time.monotonic() < until:
-        time.sleep(0.05)
-    assert holders(folder) == set()
+    wait_until(lambda: holders(folder) == set(), 60)
 
 
 # -- which task --------------------------------------------------------------------------------------------------------

@@ -68,15 +68,23 @@ def delayed(begin, X, task, y, delay):
     return model
 
 
-def events_of(X, task, y, delay):
-    """Predictions, and labels this many records later."""
-    events = []
+def rounds(delay):
+    """Number each record that comes first, and each whose label or reward comes this many records later."""
     for t in range(N + delay):
         if t < N:
-            events.append(Event("predicted", float(t), [Record(id=f"e{t}", task=task[t], x=X[t])]))
+            yield "first", t
         if 0 <= t - delay < N:
-            events.append(Event("observed", float(t), [Record(id=f"e{t - delay}", y=y[t - delay])]))
-    return events
+            yield "later", t - delay
+
+
+def events_of(X, task, y, delay):
+    """Predictions, and labels this many records later."""
+    return [
+        Event("predicted", float(t), [Record(id=f"e{t}", task=task[t], x=X[t])])
+        if when == "first"
+        else Event("observed", float(t + delay), [Record(id=f"e{t}", y=y[t])])
+        for when, t in rounds(delay)
+    ]
 
 
 def in_frames(events, frames):
@@ -150,21 +158,12 @@ BANDITS = {
 }
 
 
-def choices_and_rewards(delay):
-    """Number each choice, and each reward that comes this many choices later."""
-    for t in range(N + delay):
-        if t < N:
-            yield "chosen", t
-        if 0 <= t - delay < N:
-            yield "rewarded", t - delay
-
-
 def late_bandit(bandit, delay, rewards):
     """Choose, and learn each choice this many choices later."""
     X, task, _ = stream()
     choices = {}
-    for kind, t in choices_and_rewards(delay):
-        if kind == "chosen":
+    for when, t in rounds(delay):
+        if when == "first":
             choices[t] = bandit.choose(X[t], task=task[t], id=f"e{t}")
         else:
             bandit.learn(X[t], choices[t], rewards[t], task=task[t])
@@ -180,10 +179,10 @@ def test_late_rewards_in_a_service_are_learned_as_in_python(name, delay, tmp_pat
     rewards = [float(label) for label in y]
     expected = digest(late_bandit(BANDITS[name](), delay, rewards))
     engine, events = BanditEngine(BANDITS[name]()), []
-    for kind, t in choices_and_rewards(delay):
+    for when, t in rounds(delay):
         record = JournalRecord(f"e{t}", task[t], X[t])
-        records = engine.choose([record]) if kind == "chosen" else [JournalRecord(f"e{t}", reward=rewards[t])]
-        events.append(Event(kind, float(len(events)), records))
+        records = engine.choose([record]) if when == "first" else [JournalRecord(f"e{t}", reward=rewards[t])]
+        events.append(Event({"first": "chosen", "later": "rewarded"}[when], float(len(events)), records))
         engine.apply_frame(events[-1:], len(events))
         if len(events) == N:
             engine = reloaded(engine, tmp_path / "engine")

@@ -26,7 +26,7 @@ from coterie.server.events import Record
 from coterie.server.service import Service
 from slow import slow
 from states import digest
-from terminal import refused
+from terminal import refused, wait_until
 from test_serve import TestClient, make, post, start, wait_until_ready
 
 
@@ -205,10 +205,7 @@ def test_a_service_is_ready_once_its_code_is_compiled(client, monkeypatch):
     assert (answer.status_code, answer.json()["error"][:23]) == (503, "code is being compiled;")
     assert client.get("/healthz").status_code == 200
     go_on.set()
-    deadline = time.monotonic() + 60
-    while client.get("/readyz").status_code == 503:
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    wait_until(lambda: client.get("/readyz").status_code != 503, 60)
 
 
 @pytest.mark.parametrize(
@@ -350,8 +347,7 @@ def test_a_copy_of_the_folder_has_all_that_was_acknowledged_before_it(tmp_path):
         try:
             for n in range(4):
                 before, copied = len(sent), tmp_path / f"copy-{n}"
-                while len(sent) < before + 2:
-                    time.sleep(0.01)
+                wait_until(lambda before=before: len(sent) >= before + 2)
                 copied.mkdir()
                 for k, names in enumerate(("flushed", "snapshot-*.coterie", "journal-*")):
                     for path in sorted((tmp_path / "state").glob(names)):

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coterie import spec
-from coterie.settings import Setting
 from coterie.tasks import Clusters
 
 scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text() | st.binary()
@@ -111,16 +110,3 @@ def test_data_that_say_nothing_known_are_refused(data, message):
 def test_parts_do_not_take_fields_they_do_not_have():
     with pytest.raises(TypeError, match="unexpected keyword argument 'c'"):
         spec.from_json({"$part": "MeanRegularized", "fields": {"c": 3}})
-
-
-@pytest.mark.parametrize(
-    ("bounds", "wanted"),
-    [
-        ({"below": 1}, "a number below 1"),
-        ({"above": 0, "below": 1}, "a number above 0 and below 1"),
-        ({"at_least": 0, "below": 1}, "a number from 0 to below 1"),
-    ],
-)
-def test_a_number_out_of_range_is_refused_with_the_range(bounds, wanted):
-    with pytest.raises(ValueError, match=f"^rate must be {wanted}, got 2$"):
-        Setting(**bounds).check("rate", 2)

@@ -11,7 +11,7 @@ import coterie as ct
 from coterie.evaluation.bounds.perceptron_bounds import mean_risk_bound, mistake_bound, penalty, worst_stream
 from reference import perceptron
 from slow import slow
-from streams import CASES, D, K, Stream, linear_stream
+from streams import CASES, D, K, Stream, linear_stream, validated
 
 seeds = st.integers(0, 2**32 - 1)
 cases = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
@@ -83,15 +83,10 @@ def bounds(case, stream, trace, comparators):
     return [mistake_bound(trace, stream.X, U[order], size, c) for U, size in zip(comparators, q, strict=True)]
 
 
-def validated(case, stream):
-    model = ct.MultitaskPerceptron(case.relation)
-    return ct.progressive_validation(model, stream.X, stream.y, task=stream.named(case.tasks), tasks=case.tasks)
-
-
 @given(seeds, st.sampled_from(sorted(POSITIVE_DEFINITE)), st.sampled_from([0.0, 0.5, 5.0]))
 def test_mistake_bound_on_random_streams(seed, name, noise):
     case, stream = CASES[name], linear_stream(seed, n=100, noise=noise)
-    trace = validated(case, stream)
+    trace = validated(ct.MultitaskPerceptron(case.relation), stream, case.tasks)
     directions = np.random.default_rng(seed).standard_normal((4, K, D))
     for bound in bounds(case, stream, trace, [scale * U for scale in (0.0, 0.1, 1.0, 10.0) for U in directions]):
         assert trace.mistakes <= bound.mistakes + 1e-9
@@ -136,7 +131,7 @@ def test_mistake_bound_against_an_adversary(name, spite):
     case = CASES[name]
     U = 3.0 * np.random.default_rng(5).standard_normal(D) + np.random.default_rng(6).standard_normal((K, D))
     stream = adversarial_stream(case, U, spite)
-    trace = validated(case, stream)
+    trace = validated(ct.MultitaskPerceptron(case.relation), stream, case.tasks)
     (bound,) = bounds(case, stream, trace, [U])
     assert (bound.loss == 0.0) == (spite == 0.0)
     assert min(0.1 * bound.mistakes, 0.9 * len(stream)) < trace.mistakes <= bound.mistakes

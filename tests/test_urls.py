@@ -170,12 +170,11 @@ def test_commands_read_urls_as_they_read_files(memory, tmp_path):
         (("predict", "s3://logs/m.coterie", "a.csv"), "'s3://logs/m.coterie'"),
     ],
 )
-def test_only_records_are_read_from_a_store_and_nothing_is_written_there(tmp_path, monkeypatch, command, message):
-    monkeypatch.chdir(tmp_path)
+def test_only_records_are_read_from_a_store_and_nothing_is_written_there(working_folder, command, message):
     write_csv(Path("a.csv"), rows(20))
     why = "is a URL, which is supported only for records; use a local path, and copy it to or from the store"
     assert refused(*command).endswith(f"{message} {why}")
-    assert [path.name for path in tmp_path.iterdir()] == ["a.csv"]
+    assert [path.name for path in working_folder.iterdir()] == ["a.csv"]
 
 
 def test_models_and_services_are_kept_here():

@@ -6,6 +6,7 @@ from scipy.sparse import csr_array
 
 import coterie as ct
 from coterie.evaluation.bounds.view_bounds import orthogonal_view_bound, view_bound
+from streams import spiteful
 
 
 def comparators(rng, widths, truth=None):
@@ -14,17 +15,6 @@ def comparators(rng, widths, truth=None):
         yield [scale * rng.normal(size=d) for d in widths]
         if truth is not None:
             yield [scale * u for u in truth]
-
-
-def adversarial(model, blocks, label=(-1, 1)):
-    """The label that makes every round a mistake."""
-    labels = []
-    for t in range(len(blocks[0])):
-        record = [block[t : t + 1] for block in blocks]
-        margin = model.decision_function(record)[0] if model.__sklearn_is_fitted__() else 0.0
-        labels.append(label[0] if margin > 0 else label[1])
-        model.partial_fit(record, labels[-1:], classes=label)
-    return np.array(labels)
 
 
 @pytest.mark.parametrize(("p", "hard"), [(1, False), (1, True), (1.5, True), (3, False), (10, True)])
@@ -39,7 +29,7 @@ def test_bounds_hold(p, hard):
             (lambda: ct.views.MultiviewPerceptron(p), view_bound),
             (lambda: ct.views.OrthogonalMultiviewPerceptron(p), orthogonal_view_bound),
         ):
-            trace = ct.progressive_validation(make(), X, adversarial(make(), X) if hard else y)
+            trace = ct.progressive_validation(make(), X, spiteful(make(), X, None) if hard else y)
             assert trace.mistakes == n or not hard
             for U in comparators(rng, [d] * K, truth):
                 assert trace.mistakes <= bound(trace, X, np.array(U), p).mistakes + 1e-9

@@ -39,16 +39,12 @@ def partial(X, present, form=np.asarray):
     return [ct.views.PartialBlock(form(block), present[:, k]) for k, block in enumerate(spoilt)]
 
 
-def assert_same(trace, margins, step_sizes, y):
-    margins = np.asarray(margins)
-    assert np.array_equal(trace.mistake, y * margins <= 0)
-    assert np.array_equal(trace.updated, np.asarray(step_sizes) > 0)
-    np.testing.assert_allclose(trace.margin, margins, rtol=1e-9, atol=1e-9 * np.abs(margins).max())
-
-
 def assert_literal(model, X, y, run):
     """The rounds of a model, and of its mean if it tells that, are those of the definition."""
-    assert_same(ct.progressive_validation(model, X, y), run.means if model.average else run.margins, run.step_sizes, y)
+    trace, margins = ct.progressive_validation(model, X, y), np.array(run.means if model.average else run.margins)
+    assert np.array_equal(trace.mistake, y * margins <= 0)
+    assert np.array_equal(trace.updated, np.array(run.step_sizes) > 0)
+    np.testing.assert_allclose(trace.margin, margins, rtol=1e-9, atol=1e-9 * np.abs(margins).max())
 
 
 def as_csr(X):
@@ -279,8 +275,7 @@ def test_a_kernel_for_each_pair_of_views_is_the_literal_one(average, tmp_path):
         blocks = {n: ct.views.PartialBlock(form(x), h) for n, x, h in zip("uvw", X, here.T, strict=True)}
         assert_literal(Matrix(2.5, pairs, average), blocks, y, run)
     model = Matrix(2.5, pairs, average).fit(blocks, y)
-    model.save(tmp_path / "model.coterie")
-    again = ct.load(tmp_path / "model.coterie")
+    again = reloaded(model, tmp_path / "model.coterie")
     np.testing.assert_array_equal(again.decision_function(blocks), model.decision_function(blocks))
     assert set(model.__baselines__(blocks)) == {"u alone", "v alone", "w alone", "in parallel", "side by side"}
     one, every = Gaussian(2.0), {("u", "u"): Gaussian(2.0), ("u", "v"): Gaussian(2.0), ("v", "v"): Gaussian(2.0)}

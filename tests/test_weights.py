@@ -8,7 +8,7 @@ import raw
 from reference import adalog, adaptive_regression, budgets, perceptron, regression
 from reference.sharing import run
 from slow import slow
-from states import content
+from states import content, reloaded
 from test_adaptive import K, as_records, stream
 from test_sharing import literal
 
@@ -145,8 +145,7 @@ def test_balanced_weights_are_by_the_labels_so_far(tmp_path):
     so_far = np.where(y > 0, np.cumsum(y > 0), np.cumsum(y < 0))
     weighed = raw.MultitaskLogistic().fit(X, y, task=task, sample_weight=n / (np.where(n > 1, 2.0, 1.0) * so_far))
     balanced = raw.MultitaskLogistic(class_weight="balanced").fit(X[:300], y[:300], task=task[:300])
-    balanced.save(tmp_path / "model")
-    balanced = ct.load(tmp_path / "model").partial_fit(X[300:], y[300:], task=task[300:])
+    balanced = reloaded(balanced, tmp_path / "model").partial_fit(X[300:], y[300:], task=task[300:])
     np.testing.assert_array_equal(balanced.coef_, weighed.coef_)
 
 

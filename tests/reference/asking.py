@@ -44,14 +44,6 @@ class Asking:
         return self.asked[-1]
 
 
-@dataclass(frozen=True)
-class Batch:
-    margins: Matrix
-    asked: NDArray[np.bool_]
-    W: Matrix
-    A: Matrix
-
-
 def selective_omtl(
     X: Matrix,
     y: Matrix,
@@ -63,8 +55,8 @@ def selective_omtl(
     epoch: float = 0.0,
     average: bool = False,
     asked_by: Callable[[Matrix], Matrix] = np.asarray,
-) -> Batch:
-    """SRDV11 Algorithm 1 with queries: rounds t from 1, A revised with W_{s-1} at mistakes asked for, in t >= epoch.
+) -> tuple[Matrix, NDArray[np.bool_]]:
+    """The margins and questions of SRDV11 Algorithm 1 with queries: rounds t from 1, A revised with W_{s-1} at mistakes asked for, in t >= epoch.
 
     ``asked_by`` makes of A the matrix whose rows are asked by. The margin that is told, and by which is asked, is that of W, or of its mean before each of the rounds so far.
     """
@@ -79,4 +71,4 @@ def selective_omtl(
             W = W + label * np.outer(x, np.linalg.inv(A)[:, i])
             if t >= epoch:
                 A = update(A, before)
-    return Batch(margins, np.array(asking.asked), W, A)
+    return margins, np.array(asking.asked)

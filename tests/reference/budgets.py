@@ -19,9 +19,13 @@ Kernel = Callable[[Any, Any], float]
 
 @dataclass
 class Batch:
-    """Margins before each label, the rounds that moved, and who is in the active set at the end of each round."""
+    """Margins before each label, the rounds that moved, and who is in the active set at the end of each round.
+
+    ``after`` has, of projections, the margin of each record at the end of its round.
+    """
 
     margins: list[float] = field(default_factory=list)
+    after: list[float] = field(default_factory=list)
     updated: list[bool] = field(default_factory=list)
     active: list[tuple[int, ...]] = field(default_factory=list)
     factors: list[float] = field(default_factory=list)
@@ -248,6 +252,7 @@ def projection(
             beta = {j: beta[j] + tau * w[t] * y[t] * a for j, a in zip(J, alpha, strict=True)}
             moved = True
         run.predictions(margin, moved, J)
+        run.after.append(float(sum(beta[j] * G[j, t] for j in J)))
     run.beta = np.array([beta[j] for j in J])
     return run
 

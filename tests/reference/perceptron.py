@@ -1,6 +1,9 @@
-"""The multitask Perceptron of CCG08 Fig. 1 and its passive-aggressive kin, Kronecker products written out."""
+"""The multitask Perceptron of CCG08 Fig. 1 and its passive-aggressive kin, Kronecker products written out.
 
-from collections.abc import Callable, Sequence
+M is the inverse of the paper's interaction matrix A.
+"""
+
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,7 +11,6 @@ from numpy.typing import NDArray
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
-Kernel = Callable[[Vector, Vector], float]
 
 
 @dataclass(frozen=True)
@@ -22,13 +24,6 @@ class Batch:
     W: Matrix  # (K, d), after the last round
     averaged_margins: Vector  # (n,), of the mean of the weights before each earlier round; 0 in the first round
     averaged_weights: Matrix  # (K, d), mean of the weights before each round
-
-
-def inverse_interaction(A: Matrix | None, M: Matrix | None) -> Matrix:
-    """M = A^-1, or the M given."""
-    if (A is None) == (M is None):
-        raise ValueError("give either A or M")
-    return np.asarray(np.linalg.inv(A) if A is not None else M, dtype=np.float64)
 
 
 def step(rule: str, C: float, signed_margin: float, norm: float) -> float:
@@ -45,20 +40,18 @@ def primal(
     X: Matrix,
     y: Sequence[float],
     task: Sequence[int],
-    A: Matrix | None = None,
-    M: Matrix | None = None,
+    M: Matrix,
     rule: str = "perceptron",
     C: float = 1.0,
     weights: Sequence[float] | None = None,
 ) -> Batch:
-    """w <- w + tau y (A ⊗ I_d)^-1 phi, phi being x in block i of R^(Kd), margin w · phi.
+    """w <- w + tau y (M ⊗ I_d) phi, phi being x in block i of R^(Kd), margin w · phi.
 
     ``rule`` is one of "perceptron", "PA", "PA-I" and "PA-II"; the norm of the latter three is that of the multitask
-    instance, phi'(A ⊗ I_d)^-1 phi = M_ii ‖x‖². A zero margin is a mistake. tau has the weight of the record as a factor.
+    instance, phi'(M ⊗ I_d) phi = M_ii ‖x‖². A zero margin is a mistake. tau has the weight of the record as a factor.
     """
-    n, d = X.shape
-    n_tasks = len(A if A is not None else M if M is not None else ())
-    kronecker = np.linalg.inv(np.kron(A, np.eye(d))) if A is not None else np.kron(inverse_interaction(A, M), np.eye(d))
+    (n, d), n_tasks = X.shape, len(M)
+    kronecker = np.kron(M, np.eye(d))
     w, gathered = np.zeros(n_tasks * d), np.zeros(n_tasks * d)
     margins, averaged, step_sizes = np.zeros(n), np.zeros(n), np.zeros(n)
     for t in range(n):
@@ -80,36 +73,18 @@ def primal(
     )
 
 
-def dual(
-    X: Matrix,
-    y: Sequence[float],
-    task: Sequence[int],
-    A: Matrix | None = None,
-    M: Matrix | None = None,
-    rule: str = "perceptron",
-    C: float = 1.0,
-    kernel: Kernel = np.dot,
-) -> tuple[Vector, Vector]:
-    """The margins and taus of the same rounds by sums over those moved on: sum_s tau_s y_s M_(i_s i_t) k(x_s, x_t)."""
-    inverse = inverse_interaction(A, M)
+def dual(X: Matrix, y: Sequence[float], task: Sequence[int], M: Matrix) -> tuple[Vector, Vector]:
+    """The margins and taus of the Perceptron by sums over the rounds moved on: sum_s tau_s y_s M_(i_s i_t) x_s · x_t."""
     margins, step_sizes = np.zeros(len(X)), np.zeros(len(X))
     for t, (x, i) in enumerate(zip(X, task, strict=True)):
         for s in range(t):
-            margins[t] += step_sizes[s] * y[s] * inverse[task[s], i] * kernel(X[s], x)
-        step_sizes[t] = step(rule, C, y[t] * margins[t], float(inverse[i, i] * kernel(x, x)))
+            margins[t] += step_sizes[s] * y[s] * M[task[s], i] * (X[s] @ x)
+        step_sizes[t] = float(y[t] * margins[t] <= 0)
     return margins, step_sizes
 
 
-def queued(
-    X: Matrix,
-    y: Sequence[float],
-    task: Sequence[int],
-    inverses: Sequence[Matrix],
-    rule: str = "perceptron",
-    C: float = 1.0,
-    delay: int = 0,
-) -> Batch:
-    """The rounds where M changes, W = M Theta being formed anew from the raw sums, and where labels come late.
+def queued(X: Matrix, y: Sequence[float], task: Sequence[int], inverses: Sequence[Matrix], delay: int = 0) -> Batch:
+    """The rounds of the Perceptron where M changes, W = M Theta being formed anew from the raw sums, and where labels come late.
 
     ``inverses[t]`` is the M of round t; its rows of tasks that have not come yet say what a task nobody has seen gets.
     A record waits in a queue until ``delay`` further ones have been predicted; then it is learned.
@@ -127,7 +102,7 @@ def queued(
         if len(queue) > delay or (queue and t >= n):
             s = queue.pop(0)
             own[s] = (M @ sums)[task[s]] @ X[s]
-            step_sizes[s] = step(rule, C, y[s] * own[s], float(M[task[s], task[s]] * (X[s] @ X[s])))
+            step_sizes[s] = float(y[s] * own[s] <= 0)
             gathered, learned = gathered + M @ sums, learned + 1
             sums[task[s]] += step_sizes[s] * y[s] * X[s]
     return Batch(

@@ -32,9 +32,8 @@ def literal(
     T: Matrix,
     gradient: Callable[[Matrix], Matrix],
     rate: float = 1.0,
-    weights: Matrix | None = None,
 ) -> Matrix:
-    """Margins ∇Φ*(v)·z with z = (T ⊗ I)φ; a mistake adds rate y z, times its weight, to v (FOR09 Figure 2.5)."""
+    """Margins ∇Φ*(v)·z with z = (T ⊗ I)φ; a mistake adds rate y z to v (FOR09 Figure 2.5)."""
     K, d = len(T), X.shape[1]
     wide: NDArray[Any] = np.kron(T, np.eye(d))
     v, margins = np.zeros(K * d), np.zeros(len(X))
@@ -42,5 +41,5 @@ def literal(
         z = wide @ np.kron(np.eye(K)[task[t]], X[t])
         margins[t] = gradient(v) @ z
         if y[t] * margins[t] <= 0:
-            v = v + (1.0 if weights is None else weights[t]) * rate * y[t] * z
+            v = v + rate * y[t] * z
     return margins

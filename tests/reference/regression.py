@@ -65,7 +65,6 @@ def adaptive(
     share: float,
     loss: str,
     step: float,
-    start: float = 1e-6,
     weights: Vector | None = None,
 ) -> Batch:
     """Adaptive gradients of the squared or the absolute loss on what all share and on what is a task's own."""
@@ -85,5 +84,5 @@ def adaptive(
             if weight == 0.0 or c == 0.0:
                 continue
             squares += (c * x) ** 2
-            weights += step * weight * c * x / np.sqrt(start + squares)
+            weights += step * weight * c * x / np.sqrt(1e-6 + squares)
     return Batch(predictions, shared[0] + own[:, 0])

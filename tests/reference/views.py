@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from reference.budgets import projection
 from reference.perceptron import step
 
 Vector = NDArray[np.float64]
@@ -125,9 +126,7 @@ def orthogonal_perceptron(
     return batch
 
 
-def kernel_perceptron(
-    X: Sequence[Record], y: Vector, p: float, kernel: Callable[[int, int, Any, Any], float], rule: Rule = mistake
-) -> Batch:
+def kernel_perceptron(X: Sequence[Record], y: Vector, p: float, kernel: Callable[[int, int, Any, Any], float]) -> Batch:
     """MMP in the dual form: V'V and V'X as sums of kernel values over the records that moved, F from V'V (3.1.16, 17).
 
     ``kernel(a, b, x, z)`` is that of view a with view b; OMMP is the kernel that is 0 where a and b differ.
@@ -144,7 +143,7 @@ def kernel_perceptron(
         batch.means.append(float(predictions) / max(t, 1))
         factors.append((len(moved), F))
         own = np.linalg.eigvalsh(cross(record, record, kernel)).clip(0)
-        tau = rule(y[t] * batch.margins[-1], (2 * p - 1) * float((own**p).sum() ** (1 / p)))
+        tau = mistake(y[t] * batch.margins[-1], (2 * p - 1) * float((own**p).sum() ** (1 / p)))
         batch.step_sizes.append(tau)
         if tau > 0:
             moved.append((tau * y[t], record))
@@ -202,52 +201,21 @@ def in_parallel(X: Sequence[Record], y: Vector, kernels: Sequence[Kernel], rule:
 
 
 def multi_cue(X: Sequence[Record], y: Vector, kernels: Sequence[Kernel], eta: float, C: float) -> Batch:
-    """OMCL for two classes (Jie, Orabona, Caputo 2009; FOR09 §4.2.3): Projectron++ a view, PA-I on their margins."""
-    K, batch, omega = len(kernels), Batch(), np.zeros(len(kernels))
-    active: list[list[Any]] = [[] for _ in range(K)]
-    beta: list[list[float]] = [[] for _ in range(K)]
+    """OMCL for two classes (Jie, Orabona, Caputo 2009; FOR09 §4.2.3): Projectron++ a view, PA-I on their margins.
 
-    def margins(record: Record) -> Vector:
-        return np.array(
-            [
-                0.0 if x is None else sum(b * kernels[k](z, x) for b, z in zip(beta[k], active[k], strict=True))
-                for k, x in enumerate(record)
-            ]
-        )
-
-    for t, record in enumerate(X):
-        h = margins(record)
-        batch.margins.append(float(omega @ h))
-        for k, x in enumerate(record):
-            if x is not None:
-                projectron(active[k], beta[k], x, y[t], h[k], kernels[k], eta)
-        h = margins(record)
+    Each view learns by its own margins, so that all its rounds can be made before those of the others; eta is a norm.
+    """
+    batch, omega, nobody = Batch(), np.zeros(len(kernels)), [0] * len(X)
+    runs = [
+        projection(np.array([record[k] for record in X]), y, nobody, np.eye(1), kernel, np.inf, eta, plus=True)
+        for k, kernel in enumerate(kernels)
+    ]
+    for t in range(len(X)):
+        batch.margins.append(float(omega @ [run.margins[t] for run in runs]))
+        h = np.array([run.after[t] for run in runs])
         loss, length = 1 - y[t] * float(omega @ h), float(h @ h)
         tau = min(C, loss / length) if loss > 0 and length > 0 else 0.0
         omega = omega + tau * y[t] * h
         batch.step_sizes.append(tau)
     batch.weights = omega
     return batch
-
-
-def projectron(
-    active: list[Any], beta: list[float], x: Vector, y: float, margin: float, kernel: Kernel, eta: float
-) -> None:
-    """One round of the Projectron++ (FOR09 §4.2.3; Orabona, Keshet, Caputo 2008); eta is a norm."""
-    signed_margin = y * margin
-    if signed_margin >= 1:
-        return
-    k = np.array([kernel(z, x) for z in active])
-    H = np.array([[kernel(z, u) for u in active] for z in active]).reshape(len(active), len(active))
-    alpha = np.linalg.solve(H, k) if len(active) else k
-    rest = np.sqrt(max(kernel(x, x) - float(k @ alpha), 0.0))
-    if signed_margin <= 0:
-        if rest <= eta:
-            beta[:] = [b + y * a for b, a in zip(beta, alpha, strict=True)]
-        else:
-            active.append(x)
-            beta.append(y)
-    elif 1 - signed_margin > rest / eta:
-        loss, length = 1 - signed_margin, float(k @ alpha)
-        tau = min(loss / length, 2 * (loss - rest / eta) / length, 1.0)
-        beta[:] = [b + tau * y * a for b, a in zip(beta, alpha, strict=True)]
