@@ -61,11 +61,13 @@ FORMS = {"dense": as_dense, "csr": as_csr, "dictionaries": as_dictionaries}
 def spiteful(model, X, task, tasks=range(K)):
     """Labels each of which is the one that was not predicted, so that every round is a mistake; X may be views."""
     y = np.zeros(len(X[0]) if task is None else len(task), int)
+    named = {} if task is None else {"tasks": tasks}
     for t in range(len(y)):
-        record, whose = ([x[[t]] for x in X], ()) if task is None else (X[[t]], (task[[t]],))
+        record = X[[t]] if named else [x[[t]] for x in X]
+        whose = (task[[t]],) if named else ()
         margin = model.decision_function(record, *whose)[0] if t else 0.0
         y[t] = -1 if margin > 0 else 1
-        model.partial_fit(record, y[[t]], *whose, classes=[-1, 1], **({"tasks": tasks} if whose else {}))
+        model.partial_fit(record, y[[t]], *whose, classes=[-1, 1], **named)
     return y
 
 
