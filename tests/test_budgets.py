@@ -111,16 +111,13 @@ def test_every_kernel_dense_and_sparse(budget, kernel, form):
     assert_same(learned(model, case, stream, form), model, expected(budget, case, stream, kernel), stream, case)
 
 
-SHIFTING = ct.updates.ShiftingForgetron(B)
-
-
 @pytest.mark.parametrize(
     ("name", "kernel", "form"),
     [("half", "gaussian", "dense"), slow("graph factor", "linear", "csr"), slow("mean b", "linear", "csr")],
 )
 def test_the_shifting_forgetron_is_the_literal_one(name, kernel, form):
     case, stream = CASES[name], linear_stream(21, n=160, zeros=0.4)
-    model = KernelPerceptron(KERNELS[kernel][0], case.relation, SHIFTING)
+    model = KernelPerceptron(KERNELS[kernel][0], case.relation, ct.updates.ShiftingForgetron(B))
     run = literal.shifting_forgetron(stream.X, stream.y, stream.task, case.M, KERNELS[kernel][1], B)
     rounds = learned(model, case, stream, form)
     assert run.evicted > 20

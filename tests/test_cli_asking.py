@@ -9,12 +9,10 @@ import coterie as ct
 from coterie.data.readers import read
 from terminal import refused, rows, run, run_json, write_csv
 
-UNLABELLED = ("user", "price", "age")
-
 
 @pytest.fixture
 def new(tmp_path):
-    return write_csv(tmp_path / "new.csv", rows(n=120, seed=1), UNLABELLED)
+    return write_csv(tmp_path / "new.csv", rows(n=120, seed=1), ("user", "price", "age"))
 
 
 @pytest.mark.slow

@@ -37,9 +37,6 @@ def model(folder):
     return "m.coterie"
 
 
-LEARN = ("learn", "s.csv", *WHO, "--ignore", EVIL)
-
-
 def lines_of(result):
     assert COMMANDS.search(result.output) is None, result.output
     return result.output.splitlines()
@@ -61,7 +58,8 @@ def test_a_summary_names_tasks_files_and_columns_in_plain_signs(folder):
     assert Path(f"{EVIL}.coterie").exists()
     assert "together" in result.stderr  # the progress
     assert COMMANDS.search(result.stderr) is None
-    assert f"Report: {SHOWN}.html (open it in a browser)" in lines_of(run(*LEARN, "--report", f"{EVIL}.html"))
+    report = run("learn", "s.csv", *WHO, "--ignore", EVIL, "--report", f"{EVIL}.html")
+    assert f"Report: {SHOWN}.html (open it in a browser)" in lines_of(report)
     name = os.fsdecode(b"caf\xe9.csv")  # which is no text
     Path(name).write_bytes(Path("s.csv").read_bytes())
     result = run("learn", name, *WHO, "--ignore", EVIL, *QUICK, "--output", f"{name}.coterie")

@@ -18,7 +18,6 @@ from streams import FORMS, linear_stream
 
 STREAM = linear_stream(101, n=150, zeros=0.3)
 NAMES = [f"user {i}" for i in STREAM.task]
-FIELDS = ("margin", "mistake", "updated", "queried", "label", "task")
 MODELS = {"half": lambda: ct.MultitaskPerceptron()}
 MODELS["mean of b"] = lambda: ct.MultitaskPerceptron(ct.MeanRegularized(b=3), average=True)
 
@@ -28,7 +27,7 @@ def learners():
 
 
 def assert_same_trace(one, other):
-    for name in FIELDS:
+    for name in ("margin", "mistake", "updated", "queried", "label", "task"):
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
     decided = one.margin != 0  # the others are predicted as the constant in a comparison
     np.testing.assert_array_equal(one.prediction[decided], other.prediction[decided])

@@ -20,8 +20,7 @@ from states import dense
 
 COLUMNS = [("price", "numeric"), ("shop", "categorical"), ("title", "text"), ("tags", "items"), ("n", "numeric")]
 TEXT = pa.string()
-TYPES = {"price": pa.float64(), "shop": TEXT, "title": TEXT, "tags": pa.list_(TEXT), "n": pa.int32()}
-SCHEMA = pa.schema(list(TYPES.items()))
+SCHEMA = pa.schema({"price": pa.float64(), "shop": TEXT, "title": TEXT, "tags": pa.list_(TEXT), "n": pa.int32()})
 SHORT = st.text(max_size=8)
 VALUES = {
     "price": st.none() | st.floats(-1e6, 1e6),

@@ -105,11 +105,7 @@ def missing(loaded):
     }
 
 
-#: Names that are tried in the plain run.
-QUICK = ("AdaptiveSharingClassifier",)
-
-
-@pytest.mark.parametrize("name", [name if name in QUICK else slow(name) for name in NAMES])
+@pytest.mark.parametrize("name", [name if name == "AdaptiveSharingClassifier" else slow(name) for name in NAMES])
 def test_a_name_alone_is_what_it_is_among_all(name, alone):
     ((module, loaded),) = map(json.loads, alone(SHOW.format(name, WHERE.get(name, "coterie"))))
     assert module == module_of(PUBLIC.get(name) or getattr(ct, name))

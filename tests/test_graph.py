@@ -101,11 +101,6 @@ def test_the_matrix_between_components_is_zero():
 # -- proposition 3.1 ---------------------------------------------------------------------------------------------------
 
 
-def resistance_by_pseudo_inverse(L):
-    P = np.linalg.pinv(L)
-    return np.diag(P)[:, None] + np.diag(P) - 2 * P
-
-
 def by_resistances(R, k, coefficient):
     """The right side of proposition 3.1 with that coefficient of ‖R‖_1."""
     rows = R.sum(axis=1)[:k] / (2 * (k + 1))
@@ -116,7 +111,8 @@ def by_resistances(R, k, coefficient):
 def test_proposition_3_1_holds_as_corrected_and_not_as_printed(graph):
     k, edges = graph
     # the graph with one more node, joined to every task by an edge of weight 1
-    R = resistance_by_pseudo_inverse(matrices.laplacian(k + 1, [*edges, *((i, k) for i in range(k))]))
+    P = np.linalg.pinv(matrices.laplacian(k + 1, [*edges, *((i, k) for i in range(k))]))
+    R = np.diag(P)[:, None] + np.diag(P) - 2 * P
     M = numbered(k, edges, error=0.0).relation_matrix()
     np.testing.assert_allclose(by_resistances(R, k, 1 / (2 * (k + 1) ** 2)), M, atol=1e-9)
     assert np.abs(by_resistances(R, k, 1 / (k + 1) ** 2) - M).min() > 1e-4  # ‖R‖_1 / (2 (k + 1)²) off in every entry

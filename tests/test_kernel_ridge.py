@@ -87,7 +87,7 @@ def test_shared_inputs_equal_the_kronecker_system(kernel, literal, relation, sol
 def test_every_filter_equals_its_spectral_definition(used, gain, shared):
     relation, literal = RELATIONS["matrix"], reference.gaussian(1.3)
     if shared:
-        Q, y = np.kron(MATRIX_INVERSE, literal(X, X)), OUT.reshape(-1, order="F")
+        Q, y = np.kron(np.linalg.inv(MATRIX), literal(X, X)), OUT.reshape(-1, order="F")
         fitted = {"y": OUT}
     else:
         Q, y = joint_of(literal, relation, X, TASK), Y
@@ -96,9 +96,6 @@ def test_every_filter_equals_its_spectral_definition(used, gain, shared):
     for solver in ("cholesky", "spectrum") if used is None else used.solvers:
         model = KernelRidge(kernels.Gaussian(1.3), relation, 0.3, used, solver=solver)
         np.testing.assert_allclose(model.fit(X, **fitted).dual_coef_.reshape(-1, order="F"), c, rtol=1e-7, atol=1e-8)
-
-
-MATRIX_INVERSE = np.linalg.inv(MATRIX)
 
 
 def test_landweber_is_gradient_descent():
@@ -231,8 +228,6 @@ def test_a_neighbour_without_rows_is_predicted_by_the_graph():
     ("parameters", "fitted", "message"),
     [
         ({"alpha": 0.0}, {}, "alpha must be a finite number above 0, got 0.0"),
-        ({"alpha": -1.0}, {}, "alpha must be a finite number above 0"),
-        ({"alpha": np.nan}, {}, "alpha must be a finite number above 0"),
         ({"risk": "all"}, {}, "risk must be 'rows' or 'tasks', got 'all'"),
         ({"solver": "qr"}, {}, "solver must be one of 'auto', 'cholesky', 'spectrum', got 'qr'"),
         (

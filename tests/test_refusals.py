@@ -16,10 +16,9 @@ STREAM = linear_stream(5, n=20)
 
 PNormed, Potential = ct.PNormMultitaskPerceptron, ct.PotentialMultitaskPerceptron
 SecondOrder = ct.SecondOrderMultitaskPerceptron
-Kernel = ct.MultitaskKernelPerceptron
 Sharing, Regressor = raw.AdaptiveSharingClassifier, raw.MultitaskRegressor
 AROW, SPECTRAL = raw.MultitaskAROW, ct.tasks.Spectral()
-Linear, Ridge = partial(Kernel, "linear"), ct.batch.MultitaskKernelRidge
+Linear, Ridge = partial(ct.MultitaskKernelPerceptron, "linear"), ct.batch.MultitaskKernelRidge
 BY_KERNEL = ct.batch.MultitaskKernelClassifier, ct.batch.MultitaskSVC, ct.batch.MultitaskSVR
 SVR = ct.batch.MultitaskSVR
 GRAPH = ct.TaskGraph([(0, 1)])

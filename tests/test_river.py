@@ -17,11 +17,6 @@ WITH_TASK = [{**x, "user": name} for x, name in zip(RECORDS, NAMES, strict=True)
 LABELS = [bool(sign > 0) for sign in STREAM.y]
 
 
-def accuracy(model, records):
-    """By River's own loop, which predicts and then learns."""
-    return evaluate.progressive_val_score(zip(records, LABELS, strict=True), model, metrics.Accuracy()).get()
-
-
 def test_a_model_made_before_river_was_imported_is_a_classifier_as_soon_as_one_is_made_after():
     """River asks for its own base class, which is told of ours when an instance is made."""
     code = (
@@ -34,7 +29,8 @@ def test_a_model_made_before_river_was_imported_is_a_classifier_as_soon_as_one_i
 
 
 def test_progressive_val_score_with_the_task_in_the_record():
-    score = accuracy(ct.MultitaskPerceptron(task_column="user"), WITH_TASK)
+    model, records = ct.MultitaskPerceptron(task_column="user"), zip(WITH_TASK, LABELS, strict=True)
+    score = evaluate.progressive_val_score(records, model, metrics.Accuracy()).get()  # predicts, and then learns
     trace = ct.progressive_validation(ct.MultitaskPerceptron(), RECORDS, LABELS, task=NAMES)
     right = trace.prediction == trace.label
     assert right[0]  # River does not count a record before which nothing was learned, and calls it neither

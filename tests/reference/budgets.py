@@ -28,10 +28,8 @@ class Batch:
     after: list[float] = field(default_factory=list)
     updated: list[bool] = field(default_factory=list)
     active: list[tuple[int, ...]] = field(default_factory=list)
-    factors: list[float] = field(default_factory=list)
     evicted: int = 0
     projected: int = 0
-    beta: Any = None
 
     def predictions(self, margin: float, moved: bool, active: Sequence[int]) -> None:
         self.margins.append(float(margin))
@@ -174,11 +172,9 @@ def forgetron(
             phi = closed_factor(a, b, 15.0 * squared * mistakes / 32.0 - Q)
             beta = {j: phi * beta[j] for j in J}
             Q += a * phi**2 + b * phi
-            run.factors.append(phi)
             run.evicted += 1
             J.pop(0)
         run.predictions(margin, moved, J)
-    run.beta = np.array([beta[j] for j in J])
     return run
 
 
@@ -199,7 +195,6 @@ def shifting_forgetron(X: Matrix, y: Vector, task: Sequence[int], M: Matrix, ker
             run.evicted += 1
             J.pop(0)
         run.predictions(margin, moved, J)
-    run.beta = np.array([beta[j] for j in J])
     return run
 
 
@@ -253,7 +248,6 @@ def projection(
             moved = True
         run.predictions(margin, moved, J)
         run.after.append(float(sum(beta[j] * G[j, t] for j in J)))
-    run.beta = np.array([beta[j] for j in J])
     return run
 
 
@@ -281,7 +275,6 @@ def shared_projection(
     """mtbprj-2: projections without task markers, a coefficient for every task and active element."""
     G, run = plain(X, kernel), Batch()
     J: list[int] = []
-    K = len(M)
     beta: dict[int, Vector] = {}
     for t in range(len(X)):
         i = task[t]
@@ -301,5 +294,4 @@ def shared_projection(
                     _give_away(G, J, beta, t)
                     run.evicted += 1
         run.predictions(margin, moved, J)
-    run.beta = np.array([beta[j] for j in J]).T if J else np.zeros((K, 0))
     return run

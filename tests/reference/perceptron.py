@@ -20,7 +20,6 @@ class Batch:
     margins: Vector  # (n,), before the label
     mistakes: NDArray[np.bool_]  # (n,), y·margin <= 0
     updated: NDArray[np.bool_]  # (n,), tau > 0
-    step_sizes: Vector  # (n,)
     W: Matrix  # (K, d), after the last round
     averaged_margins: Vector  # (n,), of the mean of the weights before each earlier round; 0 in the first round
     averaged_weights: Matrix  # (K, d), mean of the weights before each round
@@ -66,7 +65,6 @@ def primal(
         margins=margins,
         mistakes=np.asarray(y) * margins <= 0,
         updated=step_sizes > 0,
-        step_sizes=step_sizes,
         W=w.reshape(n_tasks, d),
         averaged_margins=averaged,
         averaged_weights=(gathered / n if n else gathered).reshape(n_tasks, d),
@@ -109,7 +107,6 @@ def queued(X: Matrix, y: Sequence[float], task: Sequence[int], inverses: Sequenc
         margins=margins,
         mistakes=np.asarray(y) * margins <= 0,
         updated=step_sizes > 0,
-        step_sizes=step_sizes,
         W=np.asarray(inverses[-1] @ sums),
         averaged_margins=averaged,
         averaged_weights=gathered / n if n else gathered,
