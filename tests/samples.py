@@ -41,7 +41,7 @@ def trace(margin, positive, task, tasks, classes=("no", "yes"), probability=None
 
 def cut(trace, rounds):
     """Some of the rounds of a trace."""
-    names = ("margin", "prediction", "mistake", "updated", "queried", "label", "task", "probability")
+    names = ("margin", "prediction", "mistake", "updated", "queried", "label", "task", "probability", "blind")
     return replace(trace, **{name: getattr(trace, name)[rounds] for name in names if getattr(trace, name) is not None})
 
 

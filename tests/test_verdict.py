@@ -268,6 +268,21 @@ def test_labels_by_lot_are_said_to_be_learned_no_better_than_by_a_constant():
 LARGEST = np.random.default_rng(0).choice([-9e99, 9e99], 200).tolist()
 
 
+@pytest.mark.parametrize("delay", [0, 40])
+def test_calls_do_not_depend_on_how_far_from_0_numbers_are(delay):
+    """The predictions before any label are 0, and their residuals no noise."""
+    rng = np.random.default_rng(0)
+    X, task = rng.normal(size=(1500, 2)), rng.integers(20, size=1500)
+    y = (X * [1.0, 0.5]).sum(axis=1) + 0.3 * rng.normal(size=1500)
+    near, far = (
+        ct.compare({"together": ct.AdaptiveSharingRegressor()}, X, y + shift, task=task, delay=delay).verdict()
+        for shift in (0.0, 1000.0)
+    )
+    assert len(near.helped) > 5
+    assert far.outcome.tolist() == near.outcome.tolist()
+    np.testing.assert_allclose(far.low, near.low, atol=1e-6)
+
+
 def compare_largest(folder):
     X, task = np.random.default_rng(1).normal(size=(200, 2)), np.arange(200) % 12
     comparison = ct.compare({"together": ct.MultitaskRegressor()}, X, LARGEST, task=task)

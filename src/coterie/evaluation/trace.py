@@ -96,6 +96,8 @@ class Trace:
         The index in ``tasks`` of the task of the removed support vector; -1 for none, -2 for one of an earlier stream.
     weight : ndarray of float64 or None
         The weights of the records, if any.
+    blind : ndarray of bool or None
+        True in the rounds of the constant for numbers before which no label was known.
     """
 
     margin: Floats
@@ -111,6 +113,7 @@ class Trace:
     stored: Flags | None = None
     evicted: Ints | None = None
     weight: Floats | None = None
+    blind: Flags | None = None
 
     #: The name and format of mean costs, and of mean losses.
     words: ClassVar[CostWords] = RATES
@@ -328,8 +331,14 @@ class AmountTrace(Trace):
     def gain_noise(self, against: Self, gain: Floats, scale: float) -> Noise:
         """Return the sums that estimate the noise of gains over the trace ``against``, from both residuals."""
         # gains are differences of squares, so residuals are divided by the root
-        unit = scale**0.5
-        return OfNumbers.from_rounds(self.residual / unit, against.residual / unit, self.task, len(self.tasks))
+        unit, traces = scale**0.5, [self, against]
+        if self.blind is not None and self.blind.any():
+            # before any label learners predict 0, and how far labels are from 0 is not noise
+            blind = self.blind & (self.prediction == against.prediction)
+            mean = float(self.label.mean())
+            traces = [replace(trace, prediction=np.where(blind, mean, trace.prediction)) for trace in traces]
+        ours, theirs = (trace.residual / unit for trace in traces)
+        return OfNumbers.from_rounds(ours, theirs, self.task, len(self.tasks))
 
     def settle(self, constant: Trace) -> AmountTrace:
         """Return the trace unchanged: numbers have no zero margins."""
@@ -341,7 +350,7 @@ class AmountTrace(Trace):
 
     def constant_fields(self, rates: LabelRates, n: Floats, of_label: Floats) -> Json:
         """Return the fields of the trace of the constant."""
-        return self.running_fields(rates)
+        return self.running_fields(rates) | {"blind": n == 0}
 
 
 def weighted_mean(cost: Array, weight: Floats | None) -> float:

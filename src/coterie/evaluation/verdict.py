@@ -428,6 +428,7 @@ class Sums:
 
     def _add(self, ours: Trace, others: Mapping[str, Trace], scale: float | None) -> None:
         at = np.array([self._numbers.setdefault(task, len(self._numbers)) for task in ours.tasks], np.int64)
+        ours = replace(ours, blind=others[CONSTANT].blind if CONSTANT in others else None)
         for name, trace in others.items():
             _check_same_rounds(ours, trace, name)
             pair, before = Pair.from_traces(ours, trace, scale), self.pairs.get(name)
