@@ -79,10 +79,15 @@ def write_manifest(folder: Path, names: Iterable[str], records: Iterable[int], s
     shards = [ShardFile(name, _digest(folder / name), n) for name, n in zip(names, records, strict=True)]
     manifest = Manifest(VERSION, RULE, start, shards)
     write_json(folder / MANIFEST, manifest)
-    for path in folder.glob("shard-*.coterie"):
-        if path.name not in {shard.file for shard in shards}:
-            path.unlink()
+    _remove_others(folder, manifest)
     return manifest
+
+
+def _remove_others(folder: Path, manifest: Manifest) -> None:
+    """Delete model files that are not in the manifest."""
+    for path in folder.glob("shard-*.coterie"):
+        if path.name not in {shard.file for shard in manifest.shards}:
+            path.unlink()
 
 
 def new_name(shard: int) -> str:
@@ -211,6 +216,7 @@ def forget(folder: str | PathLike[str], tasks: Iterable[str]) -> tuple[list[str]
     folder, names, wanted = Path(folder), [], list(dict.fromkeys(tasks))
     with hold_folder(folder):
         manifest = read_manifest(folder)
+        _remove_others(folder, manifest)  # of a process that was killed before it had deleted them
         n = len(manifest.shards)
         models = {shard: _load_shard(folder, file) for shard, file in enumerate(manifest.shards)}
         named: dict[str, None] = {}
