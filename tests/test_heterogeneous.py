@@ -119,6 +119,7 @@ REFUSALS = {
     "names": (lambda: Heterogeneous(1.0, {"a": "linear"}).fit(X, Y, ACTIVE), "kernels must have one entry per task"),
     "solver": (lambda: Heterogeneous(solver="dula").fit(X, Y, ACTIVE), "solver must be 'auto', 'primal' or 'dual'"),
     "primal": (lambda: Heterogeneous(1.0, "linear", solver="primal").fit(X, Y, ACTIVE), "does not support kernels"),
+    "no instance": (lambda: Heterogeneous().fit([{}], [True]), "the record has no features"),
     "nan": (lambda: Heterogeneous().fit([X[0], X[1] * np.nan], Y, ACTIVE % 2), "NaN"),
 }
 

@@ -23,6 +23,7 @@ import coterie as ct
 import terminal
 from coterie.evaluation.stream_model import stream_model_of
 from coterie.persistence import VERSION
+from coterie.server import service as services
 from coterie.server.app import make_app
 from coterie.server.engine import Engine
 from coterie.server.events import (
@@ -723,6 +724,18 @@ def test_where_too_much_waits_a_client_is_told_to_come_back(blocked_service):
     assert [future.result(60).learned for future in asked] == [1] * 4
     assert post(client, "/observe", more | {"task": "u1", "y": True}).json()["learned"] == 1
     assert "later" not in service.engine.learned
+
+
+def test_long_requests_share_no_frame_and_longer_ones_are_refused(blocked_service, monkeypatch):
+    service, asked, go_on = blocked_service
+    monkeypatch.setattr(services, "GROUP_BYTES", 1)
+    asked += [service.submit("observed", labelled(1)) for _ in range(3)]
+    go_on.set()
+    assert len({future.result(60).offset for future in asked}) == 4
+    monkeypatch.setattr(services, "REQUEST_BYTES", 999)
+    with pytest.raises(RefusedError, match="longer than 999 bytes together: send several requests"):
+        service.observe(labelled(100))
+    assert service.observe(labelled(1)).learned == 1
 
 
 def test_a_service_that_failed_says_so(blocked_service, monkeypatch):

@@ -29,6 +29,8 @@ class Spaces(NamedTuple):
     @property
     def only(self) -> Hashable:
         """Return the only task; raise ValueError if there are several."""
+        if not self.tasks:
+            raise ValueError("the record has no features, and so no instance of a task")
         if len(self.tasks) > 1:
             raise ValueError(f"task is missing; pass the active one of {_shown(self.tasks)}")
         return self.tasks[0]

@@ -49,12 +49,14 @@ from .events import (
     encode_frame,
     require_labels,
 )
-from .journal import FLUSHED, PRIVATE, SEGMENT, DamageError, Journal, cut_at_damage, firsts_in, has_frames
+from .journal import FLUSHED, LONGEST, PRIVATE, SEGMENT, DamageError, Journal, cut_at_damage, firsts_in, has_frames
 from .live_comparison import Limits
 from .service_errors import BusyError, ClosedError, LostFolderError, RefusedError
 
 #: The maximum number of records of a frame, unless one request has more.
 GROUP = 4096
+#: The number of bytes after which a frame is complete, and the most of one request, which the journal takes together.
+GROUP_BYTES, REQUEST_BYTES = 2**26, LONGEST - 2**27
 SNAPSHOT, SUFFIX = "snapshot-", ".coterie"
 OURS = re.compile(rf"{SNAPSHOT}[0-9]{{20}}\{SUFFIX}")
 #: The number of snapshots to keep, so that a damaged one is not the only one.
@@ -387,6 +389,8 @@ class Service:
 
     def _submit(self, event: Event, encoded: msgspec.Raw, answer: ResultCallback) -> None:
         """Submit an event with validated records."""
+        if memoryview(encoded).nbytes > REQUEST_BYTES:
+            raise RefusedError(f"the records are longer than {REQUEST_BYTES} bytes together: send several requests")
         with self._depth_lock:
             self._require_open()
             if self.depth and self.depth + len(event.records) > self._most:
@@ -454,13 +458,13 @@ class Service:
         """Wait for a request; return it with all others in the queue."""
         group: list[_Request] = []
         until = self._purge_from + PURGE - time.monotonic() if self._must_purge else None
-        records = 0
+        records = size = 0
         with suppress(Empty):
             request = self._queue.get(timeout=None if until is None else max(until, 0.5))
             while request is not None:
                 group.append(request)
-                records += len(request.event.records)
-                if records >= GROUP:
+                records, size = records + len(request.event.records), size + memoryview(request.records).nbytes
+                if records >= GROUP or size >= GROUP_BYTES:
                     break
                 request = self._queue.get_nowait()
         with self._depth_lock:
