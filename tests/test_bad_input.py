@@ -198,6 +198,7 @@ def test_columns_that_do_not_hold_the_task():
         ("user", numbered, "task_column 'user' is a name, but X has no column names; pass a frame, or an index"),
         ("user", FRAME, r"task_column 'user' is not among the columns \['f0'"),
         (6, FRAME, "task_column 6 is not among the 6 columns"),
+        ("f0", FRAME[["f0"]], "task_column 'f0' is the only column; add one, such as a column of ones"),
         ("user", RECORDS, r"record 0 \(from 0\) has no task_column 'user'; it has \['f0'"),
     ):
         model = ct.MultitaskPerceptron(task_column=column)

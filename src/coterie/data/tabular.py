@@ -67,8 +67,11 @@ def split_task(X: AnyRecords, task: AnyTasks, column: Hashable | None) -> tuple[
     names: list[Hashable] = list(columns)
     if isinstance(column, int) and column not in names:
         column = names[_checked(column, len(names))]
-    if column not in names:
-        raise ValueError(f"task_column {column!r} is not among the columns {names[:10]}")
+    if column not in names or len(names) == 1:
+        alone = "is the only column; add one, such as a column of ones"
+        raise ValueError(
+            f"task_column {column!r} {alone if column in names else f'is not among the columns {names[:10]}'}"
+        )
     if hasattr(X, "column_names"):
         return X.drop_columns([column]), X[column].to_pylist()
     return (X.drop(columns=column) if hasattr(X, "iloc") else X.drop(column)), X[column].to_numpy()
