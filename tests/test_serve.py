@@ -229,11 +229,12 @@ def test_an_engine_of_which_a_part_is_impossible_is_refused(tmp_path):
         Engine(ct.MultitaskLogistic(), remember=0)
     with pytest.raises(ValueError, match="expire must be a number of seconds above 0, got nan"):
         Engine(ct.MultitaskLogistic(), expire=float("nan"))
-    engine = make()
-    engine.offset = -1
-    engine.save(tmp_path / "bad.coterie")
-    with pytest.raises(ValueError, match="is not a model that this version can read"):
-        ct.load(tmp_path / "bad.coterie")
+    for change in (lambda e: setattr(e, "offset", -1), lambda e: e.features.seen.update(price=[1, 1])):
+        engine = make()
+        change(engine)
+        engine.save(tmp_path / "bad.coterie")
+        with pytest.raises(ValueError, match="is not a model that this version can read"):
+            ct.load(tmp_path / "bad.coterie")
 
 
 # -- whether learning together helps -----------------------------------------------------------------------------------

@@ -586,6 +586,8 @@ class Engine(Parameters):
         times = saved.at, saved.observed_at, saved.began_at
         if not 0 <= saved.forgotten <= saved.offset or not all(map(math.isfinite, times)):
             raise ValueError("the offset and times of the service are invalid")
+        if any(len(counts) != 3 for counts in saved.features.seen.values()):
+            raise ValueError("the counts of a feature are not three")
         for name in saved.__struct_fields__:
             setattr(self, name, getattr(saved, name))
         self.waiting = WaitingRecords(saved.waiting.items())
