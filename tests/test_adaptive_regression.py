@@ -252,11 +252,11 @@ REFUSED = [
     (number("members.4.columns", 1, 1), "a column of features seen occurs twice"),
     (
         array("members.4.columns", lambda values: np.append(values, values[:1])),
-        "the number of features seen does not fit",
+        "features seen, but its counter",
     ),
     (number("model.last.mean", 0, np.inf), "mean of the last step holds numbers outside"),
     (array("model.labels", lambda labels: labels[:1]), "numbers of labels has room for 1, and there are 3"),
-    (array("model.spread.tasks", lambda spread: spread[:1]), "spread of tasks has room for 1, and there are 3"),
+    (array("model.spread.tasks", lambda spread: spread[:1]), "residuals of tasks has room for 1, and there are 3"),
     (number("model.extremes", 0, 1e9), "the range of labels is invalid"),
     (set_document("Columns", "state", "shape", "kind"), "is a Columns, but the parameters require a Stacking"),
 ]

@@ -327,7 +327,7 @@ class CrossedForm(InputEncoder):
             sums = np.array(own["sizes"], np.float64)
             require(
                 sums.shape == (vectors, 2) and bool(np.all(sums >= 0.0) & np.isfinite(sums).all()),
-                "the sizes of actions are invalid",
+                "the counts and sums of the actions' numbers are not finite, not positive, or of the wrong shape",
             )
             self.sizes.sums = enlarged(sums, 16)
 

@@ -106,7 +106,7 @@ class Names:
         self.copy_names(data)
 
     def count(self, records: int) -> None:
-        """Count records; after many, names are collected from every 16th text only."""
+        """Count records: after the first 10,000, names are collected from every 16th record only."""
         if self.enabled:
             self.table.counts[2] += records
 

@@ -113,7 +113,8 @@ class LabelBaselines:
     tasks : dict of task to LabelCounts
         Counts of the labels of each task.
     losses : ndarray
-        The sum of losses so far with each of ``STRENGTHS``.
+        The sum of losses so far with each strength of shrinking a task's mean towards that of all tasks (``STRENGTHS``,
+        in numbers of labels).
 
     Examples
     --------

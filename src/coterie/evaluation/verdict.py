@@ -183,7 +183,7 @@ class Verdict:
         return [str(self.tasks[i]), f"{self.n[i]:,}", *errors, *gain, str(self.outcome[i])]
 
     def task_heads(self, *names: str) -> list[str]:
-        """Return the headings of the rows of :meth:`row`."""
+        """Return the column headings of :meth:`row`; ``names`` are the learner compared against, and the learner."""
         errors = [name if self.words is RATES else f"{name}: {self.words.error}" for name in names]
         return ["task", "examples", *errors, self.loss.gain, self.level, "outcome"]
 

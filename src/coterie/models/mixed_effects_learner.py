@@ -332,7 +332,8 @@ class MixedEffectsLearner(CompiledLearner):
             work=FilterWork.with_width(width),
         )
         model.check(len(tasks), saved.features)
-        require(len(columns) == min(int(model.clock[0]), LIMIT), "the number of features seen does not fit")
+        counted = min(int(model.clock[0]), LIMIT)
+        require(len(columns) == counted, f"it has {len(columns)} features seen, but its counter is {counted}")
         require(model.noise[1] >= 1.0, "the count of residuals is below 1")
         return State(model, tasks, None, saved.features, False, len(tasks), saved.rounds)
 

@@ -89,7 +89,7 @@ class TimeDecay(namedtuple("TimeDecay", "model shared own"), Wrapper):
 
     @classmethod
     def from_model(cls, model: Any, shared: float, own: float) -> Self:
-        """Return a model with a scale factor added to each of its tables."""
+        """Return a model in which shared weights decay by ``shared`` per round, and the tasks' own ones by ``own``."""
         return cls(model.map_tables(lambda table: Faded(table, np.ones(1))), shared, own)
 
     def fit(self, fit_table: FitTable, groups: int, tasks: int, features: int, dense: bool) -> TimeDecay:

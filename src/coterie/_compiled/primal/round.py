@@ -82,8 +82,6 @@ def allocate(model, i, rows, t):
     """Allocate the weights that record t of task i will update.
 
     Return False if a table needs more memory, or column i of M is missing.
-
-    Return False if a table needs more memory, or column i of M is missing.
     """
 
 

@@ -93,7 +93,10 @@ when(summed_margin, TaskRows)(
 
 
 class Spread(namedtuple("Spread", "table columns"), TaskRows):
-    """Linear model with one row of weights per task, and computed columns of the relation matrix M."""
+    """Linear model with one row of weights per task; an update of a task reaches the others by its column of M.
+
+    Columns of the relation matrix M are computed when they are needed first.
+    """
 
     __slots__ = ()
 
@@ -115,7 +118,7 @@ class Spread(namedtuple("Spread", "table columns"), TaskRows):
         return self._replace(table=self.table.make_room(self.columns.reached(i), entries))
 
     def unseen_task_model(self, tasks: int, sharing: Any) -> Spread:
-        raise TypeError("a relation by columns knows all its tasks")
+        raise TypeError("a relation that names its tasks has no model of an unseen task")
 
     def to_saved(self, extent: Extent) -> Spread:
         return self._replace(table=self.table.part(extent.tasks, extent.features), columns=no_columns())

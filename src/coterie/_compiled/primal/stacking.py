@@ -102,9 +102,9 @@ class Stacking(NamedTuple):
         require_shape("range of labels", self.extremes, 2)
         require_within("range of labels", self.extremes, -LARGEST, LARGEST)
         require(self.extremes[0] <= self.extremes[1], "the range of labels is invalid")
-        require_shape("spread by age", self.spread.ages, AGES, 2)
-        require_shape("spread of tasks", self.spread.tasks, None, 2)
-        require_rows("spread of tasks", self.spread.tasks, tasks)
+        require_shape("residuals by age", self.spread.ages, AGES, 2)
+        require_shape("residuals of tasks", self.spread.tasks, None, 2)
+        require_rows("residuals of tasks", self.spread.tasks, tasks)
         for counted in (self.spread.ages, self.spread.tasks):
             require_within("numbers of residuals", counted[:, 0], 0, MOST_ROUNDS)
             require_within("squared residuals", counted[:, 1], 0, LARGEST**3)

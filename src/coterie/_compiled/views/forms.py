@@ -65,7 +65,7 @@ def check_rows(rows: ViewRows, n: int, widths: Widths) -> None:
     require_shape("starts of views", starts, n * K + 1)
     require_shape("features of views", rows.features, len(rows.values))
     ends = starts[0] == 0 and starts[-1] == len(rows.values)
-    require(ends and (starts[1:] >= starts[:-1]).all(), "the starts of views are not in order")
+    require(ends and (starts[1:] >= starts[:-1]).all(), "the places where views begin are not in order")
     # every entry against the width of its own view
     most = np.repeat(np.tile(np.asarray(widths, np.int64), n), np.diff(starts))
     require_within("features of views", rows.features, 0, np.inf)

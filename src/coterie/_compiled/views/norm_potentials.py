@@ -34,11 +34,13 @@ class FeatureSet(NamedTuple):
 
 
 class Schatten(NamedTuple):
-    """The state of the Schatten norm ‖V‖_S2p: G = V'V, and the factor F of the weights W = V F.
+    """The state of the potential ½ ‖V‖² in the Schatten 2p-norm, where V is the sum of updates, a column per view.
 
-    F = Tr(G^p)^(1/p - 1) G^(p - 1).
+    ``gram`` is G = V'V, and ``factor`` the factor F of the weights W = V F,
 
-    ``clock`` has the number of rounds, and the round up to which ``past`` sums the factors.
+        F = Tr(G^p)^(1/p - 1) G^(p - 1).
+
+    ``clock`` has the number of rounds so far, and a round up to which ``past`` is the sum of the factors, for averages.
     """
 
     gram: Any
@@ -173,8 +175,8 @@ def _check_factors(potential: Potential, n: int) -> None:
     for name in ("factor", "past"):
         require_shape(name, getattr(potential, name), n)
         require_finite(name, getattr(potential, name))
-    require_shape("the clock of views", potential.clock, 2)
-    require_within("the clock of views", potential.clock, 0, MOST_ROUNDS)
+    require_shape("the round counters of views", potential.clock, 2)
+    require_within("the round counters of views", potential.clock, 0, MOST_ROUNDS)
 
 
 @generic

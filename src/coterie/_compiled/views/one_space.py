@@ -19,7 +19,11 @@ from .rounds import averaged, current, length, move
 
 
 class DenseMatrix(NamedTuple):
-    """Dense weights of views in one space: the sum V of updates, the weights W = V F, and their sum over rounds."""
+    """Dense weights of views that share one feature space, a row per view.
+
+    ``weights`` is the sum V of updates, ``cached`` the weights W = F V with the factor F of the potential, ``total``
+    the sum of W over rounds, for averages.
+    """
 
     weights: Any
     cached: Any

@@ -357,14 +357,14 @@ def heterogeneous_bound(
     >>> trace.mistakes, round(bound.mistakes, 1)
     (12, 40.7)
     """
-    R = _agreement_asked(trace, b, M)
-    moved, loss, q = _agreement(trace, X, U, R)
+    R = _coupling_matrix(trace, b, M)
+    moved, loss, q = _loss_and_q(trace, X, U, R)
     squares = np.array([(np.asarray(x)[moved] ** 2).sum(axis=1) for x in X])
     c = _radius(squares, trace.task[moved], R).max(initial=0.0)
     return MistakeBound(loss, float(c) * q)
 
 
-def _agreement_asked(trace: Trace, b: float, M: ArrayLike | None) -> Matrix:
+def _coupling_matrix(trace: Trace, b: float, M: ArrayLike | None) -> Matrix:
     """Return the coupling matrix R of the tasks of a trace, with which z = Σ_k R_ik φ_k."""
     K = len(trace.tasks)
     relation = None if M is None else np.asarray(M, np.float64)
@@ -373,8 +373,11 @@ def _agreement_asked(trace: Trace, b: float, M: ArrayLike | None) -> Matrix:
     return signed_margin(b, K, relation)
 
 
-def _agreement(trace: Trace, X: Sequence[ArrayLike], U: Sequence[ArrayLike], R: Matrix) -> tuple[Ints, float, float]:
-    """Return the rounds with a mistake, and in these the hinge loss and the number q of :func:`heterogeneous_bound`."""
+def _loss_and_q(trace: Trace, X: Sequence[ArrayLike], U: Sequence[ArrayLike], R: Matrix) -> tuple[Ints, float, float]:
+    """Return the rounds with a mistake, and in these the comparators' hinge loss and q of :func:`heterogeneous_bound`.
+
+    ``X`` has the instances of each task, ``U`` a comparator for each task, ``R`` the coupling matrix.
+    """
     K = len(trace.tasks)
     if len(X) != K or len(U) != K or any(len(np.asarray(rows)) != trace.n for rows in X):
         raise ValueError(f"X and U must have one array per task ({K}) for {trace.n} rounds, got {len(X)} and {len(U)}")
@@ -454,8 +457,8 @@ def heterogeneous_spectral_bound(
     >>> trace.mistakes, round(bound.mistakes, 1)
     (12, 20.7)
     """
-    R = _agreement_asked(trace, b, M)
-    moved, loss, q = _agreement(trace, X, U, R)
+    R = _coupling_matrix(trace, b, M)
+    moved, loss, q = _loss_and_q(trace, X, U, R)
     widths = [np.asarray(x).shape[1] for x in X]
     owner = np.repeat(np.arange(len(X)), widths)
     edges = np.concatenate([[0], np.cumsum(widths)])
