@@ -10,6 +10,6 @@ if sysconfig.get_config_var("Py_GIL_DISABLED"):
         "lock; use a build with the lock"
     )
 
-__version__ = "0.3.0"
+__version__ = "1.0.0"
 
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
