@@ -34,7 +34,7 @@ class FeatureSet(NamedTuple):
 
 
 class Schatten(NamedTuple):
-    """The state of the potential ½ ‖V‖² in the Schatten 2p-norm, where V is the sum of updates, a column per view.
+    """The state of the potential ½ ‖V‖² in the Schatten 2p-norm; V is the sum of updates, with a column per view.
 
     ``gram`` is G = V'V, and ``factor`` the factor F of the weights W = V F,
 
