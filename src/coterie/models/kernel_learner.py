@@ -97,7 +97,6 @@ class KernelLearner(BoundLearner):
         gram = self.hypothesis.budget.gram
         if gram is not None and state.model.support.counts[SIZE]:
             refresh(state.model, self.hypothesis.kernel, self._shares(state) if gram == "multitask" else None)
-        self._note_top(state)
 
     def weights(self, state: State) -> Weights:
         """Raise AttributeError: a nonlinear kernel has no weights of features.

@@ -30,14 +30,14 @@ _ETA = spec.Setting(above=0)
 
 
 class _BaseBudget:
-    """Defaults of budgets: no inverse Gram matrix, and a state of constant size."""
+    """Defaults of budgets: no inverse Gram matrix, and without one a state of constant size."""
 
     gram: ClassVar[Gram | None] = None
     uses_diagonal: ClassVar[bool] = False
 
     def fit(self, memory: Any, capacity: int, paths: Paths, tasks: int) -> Any:
         """Resize the state ``memory`` for this many support vectors (``capacity``) and tasks."""
-        return memory
+        return memory.with_room(capacity) if self.gram == "multitask" else memory
 
 
 @spec.part
@@ -217,10 +217,6 @@ class Projection(_BaseBudget):
         """Return the initial state of the budget; ``form`` is that of the relation."""
         return projections.Projected.empty(int(self.size), float(self.eta) ** 2)
 
-    def fit(self, memory: projections.Projected, capacity: int, paths: Paths, tasks: int) -> projections.Projected:
-        """Resize the state ``memory`` for this many support vectors (``capacity``) and tasks."""
-        return memory.with_room(capacity)
-
 
 @spec.part
 class Projectron(_BaseBudget):
@@ -264,10 +260,6 @@ class Projectron(_BaseBudget):
     def memory(self, form: str) -> projections.Projected:
         """Return the initial state of the budget; ``form`` is that of the relation."""
         return projections.Projected.empty(NO_LIMIT, float(self.eta) ** 2, int(self.plus))
-
-    def fit(self, memory: projections.Projected, capacity: int, paths: Paths, tasks: int) -> projections.Projected:
-        """Resize the state ``memory`` for this many support vectors (``capacity``) and tasks."""
-        return memory.with_room(capacity)
 
 
 @spec.part
