@@ -333,10 +333,10 @@ class AmountTrace(Trace):
         # gains are differences of squares, so residuals are divided by the root
         unit, traces = scale**0.5, [self, against]
         if self.blind is not None and self.blind.any():
-            # before any label learners predict 0, and how far labels are from 0 is not noise
+            # before any label learners predict 0, and how far labels are from 0 is not noise; sums of blocks must be
+            # those of the whole stream, so nothing of other rounds takes its place
             blind = self.blind & (self.prediction == against.prediction)
-            mean = float(self.label.mean())
-            traces = [replace(trace, prediction=np.where(blind, mean, trace.prediction)) for trace in traces]
+            traces = [replace(trace, prediction=np.where(blind, self.label, trace.prediction)) for trace in traces]
         ours, theirs = (trace.residual / unit for trace in traces)
         return OfNumbers.from_rounds(ours, theirs, self.task, len(self.tasks))
 
