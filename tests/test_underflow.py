@@ -15,7 +15,7 @@ SEPARABLE = np.tile(X, (10, 1)), np.tile(X[:, 0] > 0, 10), np.tile(TASK, 10)
 
 
 def learned(model, y=STREAM.y):
-    """All that is predicted of records that are far apart, before and after they are learned."""
+    """All predictions for records with distant values, before and after they are learned."""
     trace = ct.progressive_validation(model, X, y, task=TASK)
     verbs = [verb for verb in ("decision_function", "predict_proba") if hasattr(model, verb)]
     return [trace.margin, trace.error, *(getattr(model, verb)(X, task=TASK) for verb in verbs)]

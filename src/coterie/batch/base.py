@@ -113,7 +113,7 @@ class BatchEstimator(_Reading):
         task : array, shape (n,), optional
             The task of each row, any hashable labels.
         tasks : sequence of labels, optional
-            Further tasks, with or without rows; if ``task`` is not given, the tasks of the columns of y, by default
+            Further tasks, with or without rows; if ``task`` is None, the tasks of the columns of y, by default
             their names in a frame, if the relation has these tasks or any, or the relation's tasks in its order.
 
         Returns

@@ -84,7 +84,7 @@ class Names:
     def copy_names(
         self, data: NDArray[np.uint8], prefix: bytes = b"", convert: Callable[[bytes], bytes] = bytes
     ) -> None:
-        """Store the names that the compiled ``table`` has found in the text ``data``.
+        """Store the names in the text ``data`` at the positions of the compiled ``table``.
 
         Each is ``prefix`` or a namespace, followed by the word that ``convert`` returns.
         """

@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import wraps
 from itertools import groupby
@@ -65,12 +65,12 @@ def _locking(changes: bool) -> Callable[[F], F]:
     def decorate(method: F) -> F:
         @wraps(method)
         def locked(self: Any, *args: Any, **kwargs: Any) -> Any:
-            with interrupt_deferred() if changes else nullcontext(), self.lock:
+            with self.lock:
                 if changes:
                     self.fast_path = None
                 return method(self, *args, **kwargs)
 
-        return cast(F, locked)
+        return cast(F, interrupt_deferred()(locked) if changes else locked)
 
     return decorate
 
@@ -497,7 +497,7 @@ class OnlineModel:
         return replace(concatenate_results(predicted), **changes, own=None)
 
     def _predict_unlearned(self, records: Records, earlier: Predictions | None) -> BatchResult:
-        """Predict records that are not learned. ``earlier`` are the predictions already made for the first of them."""
+        """Predict records that are not learned. ``earlier`` are the earlier predictions of the first of them."""
         n, predictions, own = len(records.task), earlier, None
         if self.fitted:
             population, size = self.population, self.input.size(records)

@@ -83,8 +83,8 @@ class KernelLearner(BoundLearner):
         model: Expansion = state.model
         if state.features > model.store.features:
             model = model._replace(store=model.store.with_features(state.features))
-        if changed and self.hypothesis.budget.gram == "multitask" and model.support.counts[SIZE]:
-            refresh(model, self.hypothesis.kernel, self._shares(state))
+        if changed and self.hypothesis.budget.gram == "multitask":
+            self._refresh(state, model)
         return model
 
     def _without(self, state: State, dropped: Dropped, groups: Codes) -> Expansion:
@@ -94,9 +94,8 @@ class KernelLearner(BoundLearner):
     def drop(self, state: State, dropped: Dropped, tasks: Sequence[Hashable]) -> None:
         """Remove the support vectors of ``tasks``; the tasks with the largest numbers take the free numbers."""
         super().drop(state, dropped, tasks)
-        gram = self.hypothesis.budget.gram
-        if gram is not None and state.model.support.counts[SIZE]:
-            refresh(state.model, self.hypothesis.kernel, self._shares(state) if gram == "multitask" else None)
+        if self.hypothesis.budget.gram is not None:
+            self._refresh(state, state.model)
 
     def weights(self, state: State) -> Weights:
         """Raise AttributeError: a nonlinear kernel has no weights of features.
@@ -186,7 +185,7 @@ class KernelLearner(BoundLearner):
         state.model = with_block_records(state.model, block, work)
         # rank-one updates of the inverse Gram matrix accumulate rounding errors, so it is factored again at times
         if why == WORN or (budget.gram is not None and is_due(state.model.support)):
-            refresh(state.model, self.hypothesis.kernel, self._shares(state) if budget.gram == "multitask" else None)
+            self._refresh(state, state.model)
         return first + int(work.cursor[AT])
 
     def _provide(self, state: State, work: KernelWork, why: int) -> None:
@@ -195,6 +194,12 @@ class KernelLearner(BoundLearner):
             self._fetched(state, state.model, int(work.cursor[LACKED]))
         if why == ROOM:
             state.model = state.model._replace(memory=state.model.memory.with_more_rows())
+
+    def _refresh(self, state: State, model: Expansion) -> None:
+        """Recompute the inverse Gram matrix of ``model`` in place, with the M of the state."""
+        if model.support.counts[SIZE]:
+            is_multitask = self.hypothesis.budget.gram == "multitask"
+            refresh(model, self.hypothesis.kernel, self._shares(state) if is_multitask else None)
 
     def _shares(self, state: State) -> NDArray[np.float64]:
         """Return the relation's matrix M for the tasks of the support vectors."""

@@ -16,7 +16,7 @@ import numpy as np
 from coterie import spec
 from coterie._compiled.core.arrays import Dropped
 from coterie._compiled.core.checks import require
-from coterie._compiled.core.records import Csr, Dense, Rows
+from coterie._compiled.core.records import Csr, Rows, widths_of
 from coterie._compiled.primal.calls import RecordCalls
 from coterie._compiled.primal.gaussian import Gaussian
 from coterie._compiled.primal.kalman_filter import (
@@ -136,8 +136,7 @@ class MixedEffectsLearner(CompiledLearner):
 
     def refuse_rows(self, state: State, rows: Rows) -> None:
         """Raise ValueError for records with too many nonzero features, unless the model stops learning instead."""
-        width = rows.values.shape[1] if isinstance(rows, Dense) else rows.width
-        if not self.too_wide or max(state.features, width) < LIMIT:
+        if not self.too_wide or max(state.features, widths_of(rows).max(initial=0)) < LIMIT:
             return
         entries = rows.to_csr().trimmed()
         seen = np.union1d(entries.features[entries.values != 0.0], state.model.columns[1:])

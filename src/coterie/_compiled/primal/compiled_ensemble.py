@@ -232,14 +232,14 @@ when(prefetch_task, MemberModels)(lambda model, i: prefetch(model.losses.tasks, 
 
 
 @no_refcount
-def _has_room(model, i, rows, t):
+def _allocate(model, i, rows, t):
     room = not model.has_own or reserve(model.tasks, i, rows, t)
     room = room and (not model.has_pool or reserve(model.groups, 0, rows, t))
     room = room and (not model.bets or reserve(model.largest, 0, rows, t))
     return room and (not model.has_mixed or mixed_effects.has_room(model.mixed, i, rows, t))
 
 
-when(allocate, MemberModels)(lambda model, i, rows, t: _has_room(model, i, rows, t))
+when(allocate, MemberModels)(lambda model, i, rows, t: _allocate(model, i, rows, t))
 
 
 @no_refcount

@@ -39,7 +39,7 @@ _TOO_LONG = 10**_DIGITS
 
 
 class _Type(NamedTuple):
-    """How the values of a JSON key are read: as Arrow type, kind of feature, name in messages, and msgspec type."""
+    """The type of the values of a JSON key: in Arrow, as a feature, in messages, and in msgspec."""
 
     arrow: pa.DataType | None
     kind: str
