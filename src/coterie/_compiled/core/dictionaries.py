@@ -183,9 +183,7 @@ def _scaled_unseen(numbers, name, is_text, equal_sign):
 def _read(record, numbers, addresses, scaled, values, columns):
     """Write the values and columns of known features to arrays, and values of others from their end.
 
-    Return both counts.
-
-    The first number is negative if the record is not plain.
+    Return both counts; the first is negative if the record is not plain.
     """
     text, whole, equal_sign = addresses[0], addresses[1], addresses[-1]
     cursor = np.zeros(3, np.intp)  # a position in the dictionary, the name and the value there

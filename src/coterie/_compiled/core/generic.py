@@ -1,7 +1,7 @@
 """Generic functions: one body per named-tuple type, selected at compile time by the types of the arguments.
 
-A loop calls ``dot(table, row, rows, t)``; the types of the arguments select the body at compile time. Loops therefore
-need no flags and no copies for sparse input, and compiled code can be cached on disk.
+A loop that calls ``dot(table, row, rows, t)`` needs no flags and no copies for sparse input, and its compiled code can
+be cached on disk.
 """
 
 from __future__ import annotations

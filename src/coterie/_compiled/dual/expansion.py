@@ -239,9 +239,7 @@ def apply_pending(memory):
 def absorb(memory, model, work, t, i, y, signed_margin, turns, s):
     """Update the support vectors by record t of the block after a mistake.
 
-    Return ``DONE``, or a code for data that must be provided first.
-
-    If a value is missing, nothing changes, and the return value names it.
+    Return ``DONE``, or a code for data that must be provided first; then nothing has changed.
     """
 
 

@@ -67,9 +67,8 @@ def backward(L: Matrix, b: Matrix) -> Matrix:
 def border(L: Matrix, m: int, V: Matrix, lower: Matrix) -> None:
     """Append rows to a Cholesky factor L with m rows, in place.
 
-    V are the rows of L⁻¹, and ``lower`` is the new diagonal block.
-
-    V, (m, n), is L⁻¹ times their Gram matrix with the old rows; lower is the factor of their remaining Gram matrix.
+    V, (m, n), is L⁻¹ times their Gram matrix with the old rows; ``lower``, the new diagonal block, is the factor of
+    their remaining Gram matrix.
     """
     n = len(lower)
     # V' = G_new,old L'⁻¹, the lower left block of the factor; the old rows stay as they are

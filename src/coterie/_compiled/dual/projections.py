@@ -50,11 +50,9 @@ NOWHERE, WORN_OUT = -1, -2
 class Projected(NamedTuple):
     """The state of projections with one coefficient per support vector (mtbprj, CC12 Algorithm 1).
 
-    It has the inverse of their Gram matrix under the relation.
-
-    ``limit`` is eta², ``inverse`` is C, ``waiting`` its pending change, ``spare`` has room for four vectors. With
-    ``plus`` 1, margin errors y·margin < 1 are learned too (Projectron++: Orabona, Keshet and Caputo 2008; FOR09
-    §4.2.3).
+    ``limit`` is eta², ``inverse`` the inverse C of their Gram matrix under the relation, ``waiting`` its pending
+    change, ``spare`` has room for four vectors. With ``plus`` 1, margin errors y·margin < 1 are learned too
+    (Projectron++: Orabona, Keshet and Caputo 2008; FOR09 §4.2.3).
     """
 
     size: int

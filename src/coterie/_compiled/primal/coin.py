@@ -85,7 +85,7 @@ def bet(table, weight, sums, gains, rewards, gradient, scale, wealth, alpha):
 
 @no_refcount
 def _bet_row(table, row, wealth, alpha, largest, c, rows, t):
-    """Update a row of weights by c times record t; ``largest`` has the largest gradient of each feature.
+    """Update a row of weights by c times record t.
 
     ``wealth`` and ``alpha`` are settings of the algorithm; ``largest`` is the table of the largest gradient by feature.
     """

@@ -135,7 +135,7 @@ def count_arrivals(arrivals, i, s):
 class LevelModel(Model):
     """Base class of models with a row of weights for every task and every group; subclasses define the update.
 
-    Its margin and weights are sums of the rows of a task and of its groups. Subclasses define the update.
+    Its margin and weights are sums of the rows of a task and of its groups.
     """
 
     __slots__ = ()
@@ -230,8 +230,6 @@ def _score_plain(model, i, rows, t):
 @no_refcount
 def allocate_levels(model, i, rows, t):
     """Allocate the weights that record t of task i updates, its own and those of its groups.
-
-    Return False if a table needs more memory.
 
     Return False if a table needs more memory.
     """

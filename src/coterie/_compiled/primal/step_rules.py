@@ -93,10 +93,10 @@ def triggers_update(rule, signed_margin):
 
 @generic
 def step(rule, model, i, rows, t, signed_margin):
-    """Return the size tau >= 0 of an update of task i by record t, times the sample weight; 0 for no update.
+    """Return the size tau >= 0 of an update of task i by record t; 0 for no update.
 
     It is multiplied by the weight of the record; for steps by confidence, the label's variance is divided by the
-    weight.
+    weight instead.
     """
 
 

@@ -10,11 +10,8 @@ from coterie._compiled.core.moments import FAR, noted, scale_of, scored
 def standardise(y, weights, moments, inside, shift, factor):
     """Write the z-score of each label y to ``inside``, by the moments up to and including it.
 
-    Return the new moments.
-
-    Returns the :class:`~coterie._compiled.core.moments.Moments` after them. ``inside`` becomes each number's z-score by
-    the moments with itself, within ± ``FAR``; ``shift`` and ``factor`` the mean and the standard deviation before it,
-    1 where there is none.
+    Z-scores are within ± ``FAR``. ``shift`` and ``factor`` get the mean and the standard deviation before the label, or
+    1 where there is none. Returns the moments after all labels.
     """
     mean, deviation = scale_of(moments)
     for t in range(y.size):
