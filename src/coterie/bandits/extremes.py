@@ -14,10 +14,7 @@ _TASKS = 16
 
 
 class Extremes(msgspec.Struct):
-    """The smallest and the largest reward of tasks, stored for the 16 most extreme tasks on either side.
-
-    The extreme rewards of the 16 most extreme tasks are stored at both ends, as ``[task, reward]``.
-    """
+    """The smallest and the largest reward of tasks: ``[task, reward]`` of the 16 most extreme tasks on each side."""
 
     lowest: list[list[Label]] = msgspec.field(default_factory=list)
     highest: list[list[Label]] = msgspec.field(default_factory=list)

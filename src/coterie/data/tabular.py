@@ -366,8 +366,6 @@ def validated(
 def require_labels(y: AnyLabels) -> AnyLabels:
     """Raise ValueError for missing labels, which scikit-learn would convert, sort, or ignore; else return the labels.
 
-    Returns the labels, which NumPy will not round.
-
     Texts that end with a null character are refused too: NumPy's arrays of text drop it, and make one label of two.
 
     Raises

@@ -168,9 +168,7 @@ class LabelBaselines:
     ) -> tuple[LabelRates, LabelRates, tuple[Floats, Floats]]:
         """Predict rounds, each from the labels that arrived before it, and count these labels.
 
-        ``task`` are the task numbers of the rounds, and ``prior`` is the prior of label frequencies.
-
-        ``task`` numbers the task of each round among ``tasks``.
+        ``task`` numbers the task of each round among ``tasks``, and ``prior`` is the prior of label frequencies.
         """
         # labels known before each round, counted from the first one still to come; the last entry is after the chunk
         come = np.maximum(np.arange(len(labels) + 1) + len(self._late) - self._delay, 0)

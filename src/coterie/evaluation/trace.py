@@ -159,7 +159,7 @@ class Trace:
     def losses(self) -> Floats | None:
         """The loss of each round, shape (n,), from which gains are computed: log loss, or squared error for regression.
 
-        None if the learner has no probabilities; for numbers the squared error.
+        None for classes if the learner has no probabilities.
         """
         if self.probability is None or not len(self.classes):
             return None

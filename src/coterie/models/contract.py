@@ -313,8 +313,6 @@ class BaseLearner(ABC):
         """Remove ``tasks`` with their own weights; the tasks with the largest numbers take the free numbers.
 
         ``dropped`` is the plan of these changes of numbers.
-
-        ``dropped`` is the plan of these changes of numbers.
         """
 
     # -- rounds

@@ -287,8 +287,6 @@ class Ensemble(MemberLearner):
         """Return the average of the learners' matrices M = A⁻¹, each scaled to a unit diagonal.
 
         The entry of tasks i and j is Σ_a sqrt(p_ia p_ja) M_a,ij, where p_ia is the weight of learner a for task i.
-
-        The entry of tasks i and j is Σ_a sqrt(p_ia p_ja) M_a,ij, where p_ia is the weight of learner a for task i.
         """
         chosen = list(range(state.known) if among is None else among)
         # D M D with D = diag(√p_ia) keeps each term positive semidefinite, where p_ia M_ij would not be symmetric
@@ -625,8 +623,6 @@ def make_ensemble(learners: Sequence[BaseLearner], experts: ArrayLike | None = N
     """Return an ensemble of the learners, compiled if possible; ``local`` is the weight of a task's own losses.
 
     ``experts`` has the coefficient of each learner in each expert; by default each learner is an expert.
-
-    ``experts`` lists the learners whose margins each expert adds.
 
     Examples
     --------

@@ -1,10 +1,9 @@
 """Kernel learners with support vectors: the kernel values of a block are computed at once, then records are learned.
 
-The loop is in ``_compiled/dual/kernel_loop.py``.
-
-Kernel values of the next records with the support vectors and with each other are computed at once
-(:mod:`coterie.models.kernel_values`). The loop processes the records one by one. When a support vector is added or
-removed it updates the kernel values of the later records, so that mistakes are those of learning one record at a time.
+The kernel values are those of the next records with the support vectors and with each other
+(:mod:`coterie.models.kernel_values`). The loop, in ``_compiled/dual/kernel_loop.py``, processes the records one by one.
+When a support vector is added or removed it updates the kernel values of the later records, so that mistakes are those
+of learning one record at a time.
 """
 
 from __future__ import annotations

@@ -270,9 +270,6 @@ class MixedEffectsLearner(CompiledLearner):
         It is 1 - E[v · v] / E[w · w], at least 0, for the weights w = m + v, shared weights m and a task's own weights
         v.
 
-        It is 1 - E[v · v] / E[w · w], at least 0, for the weights w = m + v, shared weights m and a task's own weights
-        v.
-
         The constant is left out. If prior variances are not learned, it is that of the prior.
         """
         return self._share(state, np.arange(state.known))

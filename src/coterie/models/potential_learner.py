@@ -25,8 +25,6 @@ class PotentialLearner(BoundLearner):
 
     They are recomputed after every mistake.
 
-    They are recomputed after every mistake.
-
     For the parameters see :class:`BoundLearner`.
     """
 

@@ -1,7 +1,5 @@
 """Stacked regression: a linear stacker combines the predictions of several regression learners.
 
-The arithmetic is in ``_compiled/primal/stacking.py``.
-
 The learners do not depend on each other, and learn a batch one after the other; then the stacker processes their
 margins in one compiled loop (:mod:`coterie._compiled.primal.stacking`).
 """

@@ -156,9 +156,8 @@ class PNormBound:
     def mistakes(self) -> float:
         """The mistake bound, L + (p - 1) X² U² + X U sqrt((p - 1) L).
 
-        L, X and U are the attributes ``loss``, ``radius`` and ``length``.
-
-        L is the comparator's loss, X the largest norm of a record, and U the length of the comparator.
+        L, ``loss``, is the comparator's loss, X, ``radius``, the largest norm of a record, and U, ``length``, the
+        comparator's length.
         """
         both = self.radius * self.length
         return self.loss + (self.p - 1.0) * both**2 + both * math.sqrt((self.p - 1.0) * self.loss)

@@ -32,10 +32,10 @@ class MistakeBound:
 
     @property
     def mistakes(self) -> float:
-        """The mistake bound, L + c q + sqrt(c q L). L and c q are the attributes ``loss`` and ``complexity``.
+        """The mistake bound, L + c q + sqrt(c q L).
 
-        L is the comparator's hinge loss, q its complexity, and c the largest diagonal entry of M times the largest
-        ‖x‖².
+        L, ``loss``, is the comparator's hinge loss, and c q, ``complexity``, its complexity q times c, the largest
+        diagonal entry of M times the largest ‖x‖².
         """
         # solves m - L <= sqrt(c q m) for m, a little loosely
         return self.loss + self.complexity + math.sqrt(self.complexity * self.loss)
@@ -160,9 +160,8 @@ class ShiftingBound:
     def mistakes(self) -> float:
         """The mistake bound: the smaller of L + c Q² + Q sqrt(c L) and, with decay, L + Q sqrt(c / (1 - gamma²)).
 
-        L, c and Q are the attributes ``loss``, ``radius`` and ``path``.
-
-        L is the comparator's loss, Q the length of its path, and c the largest squared norm of a record.
+        L, ``loss``, is the comparator's loss, Q, ``path``, the length of its path, and c, ``radius``, the largest
+        squared norm of a record.
         """
         complexity = self.radius * self.path**2
         growing = self.loss + complexity + math.sqrt(complexity * self.loss)

@@ -49,9 +49,7 @@ class ViewBound:
     def mistakes(self) -> float:
         """The mistake bound, L/K + (2p - 1)(XU/K)² + (XU/K) sqrt((2p - 1) L/K), for K views.
 
-        L, X and U are the attributes ``loss``, ``radius`` and ``size``.
-
-        L is the comparator's loss, U its size, and X the largest norm of a record.
+        L, ``loss``, is the comparator's loss, U, ``size``, its size, and X, ``radius``, the largest norm of a record.
         """
         loss, reach = self.loss / self.views, self.radius * self.size / self.views
         steep = 2.0 * self.p - 1.0

@@ -160,8 +160,6 @@ class _NormLearner(ViewRound):
         """Return the number of singular values of V for views with these numbers of features.
 
         V has one column per view, the sum of its updates.
-
-        V has one column per view, the sum of its updates.
         """
         return self.norm.rank(tuple(widths))
 

@@ -130,8 +130,6 @@ class SpectralNorm(_OfOneSpace):
         """Return the gradient of the conjugate potential Φ* at these singular values.
 
         It maps sums of updates to weights.
-
-        It maps sums of updates to weights.
         """
         return checked(self.gauge, sizes)
 

@@ -295,7 +295,7 @@ class MeanRegularized(_BOrShare):
     K is the number of tasks known at the moment, u_i the vector of task i, ū their mean, A the K x K interaction
     matrix, M = A⁻¹, I the identity, and 1 the vector of ones. An update of task i changes task j by M_ji.
 
-    A = I + b (I - 11'/K), M = (I + (b/K) 11') / (1 + b) for the K tasks known at the moment.
+    A = I + b (I - 11'/K), M = (I + (b/K) 11') / (1 + b).
 
     Parameters
     ----------
@@ -372,12 +372,10 @@ class Hierarchy(ReadFromFile, LevelRelation):
     """Tasks shrink to the mean of each of their ancestors: A = I + Σ_l b_l (I - P_l).
 
     A is the interaction matrix of the tasks, I the identity, b_l the strength of level l, and P_l the matrix that
-    replaces each task by the mean over the tasks with the same ancestor at level l.
+    replaces each task by the mean over the tasks with the same ancestor at level l, counted from the root.
 
-    Learning penalises tr(W A W'), with one column of W a task, and spreads updates over the tasks by M = A⁻¹.
-
-    P_l averages over the tasks with the same ancestor at level l, counted from the root. M is then diagonal plus one
-    block per level. A task with fewer ancestors than others is its own group at the missing levels.
+    Learning penalises tr(W A W'), with one column of W a task, and spreads updates over the tasks by M = A⁻¹, which is
+    diagonal plus one block per level. A task with fewer ancestors than others is its own group at the missing levels.
 
     Parameters
     ----------
