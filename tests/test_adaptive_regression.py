@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 import coterie as ct
 import raw
-from coterie._compiled.primal.kalman_filter import LIMIT
+from coterie._compiled.primal.kalman_filter import LIMIT, WIDEST
 from reference.adaptive_regression import AdaptiveRegression, run
 from reference.moments import inside, scales
 from streams import FORMS
@@ -31,16 +31,16 @@ def test_it_is_the_literal_one(delay, forms):
         assert_close(ct.progressive_validation(MODEL(), FORMS[form](X), Y, task=TASK, delay=delay).prediction, expected)
 
 
-@pytest.mark.parametrize("d", [LIMIT - 1, LIMIT])
+@pytest.mark.parametrize("d", [LIMIT - 1, LIMIT + 3, WIDEST])
 @pytest.mark.parametrize("at", [0, 20, 50])
 def test_what_costs_too_much_leaves(d, at):
-    """From the start, before the last step begins, and after."""
+    """From the start, before the last step begins, and after; between both limits the first features are learned."""
     wide = np.pad(X[:80], ((0, 0), (0, d - X.shape[1]))) + 0.1 * np.random.default_rng(d).standard_normal((80, d))
     wide[:at, X.shape[1] :] = 0.0
     model = MODEL()
     trace = ct.progressive_validation(model, wide, Y[:80], task=TASK[:80])
     assert_close(trace.prediction, run(AdaptiveRegression(d), wide, TASK[:80].tolist(), Y[:80]))
-    has_left = d >= LIMIT
+    has_left = d >= WIDEST
     assert (model.member_weights_[4:] == 0.0).all() == has_left
     assert all((member.model.pulls.size == 0) == has_left for member in model.state_.members[4:])
 
@@ -49,8 +49,9 @@ def test_what_costs_too_much_leaves(d, at):
 def test_models_with_members_that_left_can_be_saved_and_loaded(make, tmp_path):
     for seed in range(10):
         rng = np.random.default_rng(seed)
-        shop = rng.integers(150, size=400)  # more than LIMIT names
-        records = [{"x": float(x), "shop": f"s{k}"} for x, k in zip(rng.normal(size=400), shop, strict=True)]
+        shop, columns = rng.integers(150, size=400), 10 if seed == 0 else 1  # more than LIMIT names, or than WIDEST
+        names = [{f"shop {j}": f"s{k}" for j in range(columns)} for k in shop]
+        records = [{"x": float(x), **shops} for x, shops in zip(rng.normal(size=400), names, strict=True)]
         y, task = rng.normal(size=400) + shop % 7, rng.integers(20, size=400)
         model = make().partial_fit(records, y if make is ct.AdaptiveSharingRegressor else y > 3, task=task)
         model.save(tmp_path / "model")

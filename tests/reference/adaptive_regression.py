@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm
 
-from reference.mixed_effects import MixedEffects
+from reference.mixed_effects import WIDEST, MixedEffects
 from reference.moments import inside, scales
 
 Vector = NDArray[np.float64]
@@ -81,7 +81,8 @@ class AdaptiveRegression:
 
     def __init__(self, d: int) -> None:
         self.gradients = [Gradient(0.0), Gradient(0.5), Gradient(1.0), Gradient(1.0, 0.6)]
-        self.mixed = [MixedEffects(10.0, 0.3), MixedEffects(0.3, 0.03), MixedEffects(1.0, 0.3, 0.9, 0.999)]
+        priors = (10.0, 0.3), (0.3, 0.03), (1.0, 0.3, 0.9, 0.999)
+        self.mixed = [MixedEffects(*prior, most=WIDEST) for prior in priors]
         self.last = Weights(7, 0.5 ** (1.0 / HALF_LIFE))
         self.counts: dict[Hashable, float] = {}
         self.labels: list[float] = []

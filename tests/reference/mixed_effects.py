@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 Vector = NDArray[np.float64]
 
-#: The most features seen, the constant being one.
-LIMIT = 128
+#: The most features learned, the constant being one, and the most features seen by a member of an ensemble.
+LIMIT, WIDEST = 128, 1024
 
 
 def moved(step: float) -> float:
@@ -26,7 +26,8 @@ def entries(x: Any) -> dict[Any, float]:
 class MixedEffects:
     """f = (m + v_k) · x with m ~ N(0, P) and v_k ~ N(0, diag(q)), the constant first; ``column`` has the constant.
 
-    Features are in the order in which they are first other than 0. A model of more than ``LIMIT`` has left.
+    Features are in the order in which they are first other than 0; the first ``LIMIT`` are learned. A model that has seen
+    more than ``most`` has left.
 
     With a ``rate``, the logarithms of the prior variances of q are learned, by AdaGrad on the log likelihood of each label
     before it is learned: one for each weight, and all slopes by a common step, too. What is known of a task is its
@@ -44,8 +45,16 @@ class MixedEffects:
         column: int | None = None,
         fixed: tuple[float, float] | None = None,
         rate: float = 0.0,
+        most: int = LIMIT,
     ) -> None:
-        self.slopes, self.kept_own, self.kept, self.logistic, self.rate = slopes, own, shared, logistic, rate
+        self.slopes, self.kept_own, self.kept, self.logistic, self.rate, self.most = (
+            slopes,
+            own,
+            shared,
+            logistic,
+            rate,
+            most,
+        )
         self.prior = np.array([constant])
         self.predicted: dict[int | float, float] = {}
         self.gradients: dict[int | str, list[float]] = {}
@@ -58,7 +67,7 @@ class MixedEffects:
 
     def has_left(self) -> bool:
         """Tell whether there were more features than the limit."""
-        return len(self.order) > LIMIT
+        return len(self.order) > self.most
 
     def own(self, task: Hashable, prior: Any = None) -> tuple[Any, Any]:
         """v_k and q of a task, of which v_k / q and 1 / q - 1 / q(0) are known."""
@@ -72,7 +81,7 @@ class MixedEffects:
     def record(self, x: Any) -> Vector:
         """The features seen, divided by the constant."""
         x = entries(x)
-        return np.array([1.0] + [x.get(j, 0.0) / self.scale(x) for j in self.order[1:]])
+        return np.array([1.0] + [x.get(j, 0.0) / self.scale(x) for j in self.order[1:LIMIT]])
 
     def scale(self, x: dict[Any, float]) -> float:
         """The constant of a record."""
@@ -81,7 +90,7 @@ class MixedEffects:
     def parts(self, x: Any, task: Hashable, prior: Any = None) -> tuple[Any, Any]:
         """The mean of the margin and its variance, to which features that were always 0 add that of their weights."""
         z, (v, q), x = self.record(x), self.own(task, prior), entries(x)
-        new = sum((value / self.scale(x)) ** 2 for j, value in x.items() if j not in self.order)
+        new = sum((value / self.scale(x)) ** 2 for j, value in x.items() if j not in self.order[:LIMIT])
         return (self.m + v) @ z, z @ self.P @ z + q @ z**2 + (self.fixed[1] + self.slopes) * new
 
     def margin(self, x: Any, task: Hashable, t: int | float = -1) -> float:
@@ -101,7 +110,8 @@ class MixedEffects:
         for j, value in entries(x).items():
             if value != 0.0 and j not in self.order:
                 self.order.append(j)
-                d = len(self.order)
+                if (d := len(self.order)) > LIMIT:
+                    continue
                 P = np.eye(d) * self.fixed[1]
                 P[: d - 1, : d - 1] = self.P
                 self.m, self.P = np.append(self.m, 0.0), P

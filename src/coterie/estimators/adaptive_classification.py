@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie import spec
+from coterie._compiled.primal.kalman_filter import WIDEST
 from coterie.models.contract import BaseLearner
 from coterie.models.ensemble import Member, make_ensemble
 from coterie.models.mixed_effects_learner import MixedEffectsLearner, Prior
@@ -42,7 +43,8 @@ class AdaptiveSharingClassifier(LinearEstimator):
     Several members learn each record: by default :class:`MultitaskLogistic` with share 0 and 1, :class:`MultitaskAROW`
     with share 1/2, a logistic regression by ``CoinBetting`` with the margin (w + w_i) · x, w shared and w_i a task's
     own, and a logistic mixed-effects model, which learns the prior variances of w_i from labels in time; see
-    :mod:`coterie._compiled.primal.kalman_filter`. With more than 127 features it is removed permanently. The log-odds
+    :mod:`coterie._compiled.primal.kalman_filter`. It learns the
+    first 127 features, and is removed permanently when more than 1,023 have been seen. The log-odds
     f_a are mixed by their 0/1 losses so far, L_a over all tasks and L_ia on task i (a zero margin counts half; S
     members):
 
@@ -201,7 +203,7 @@ class AdaptiveSharingClassifier(LinearEstimator):
 
 def _learner_of(member: Estimator) -> BaseLearner:
     if isinstance(member, Prior):
-        return MixedEffectsLearner(member, logistic=True)
+        return MixedEffectsLearner(member, logistic=True, most=WIDEST)
     if isinstance(member, Member):
         return member.learner()
     return member._make_learner() if isinstance(member, OnlineEstimator) else member

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie import spec
+from coterie._compiled.primal.kalman_filter import WIDEST
 from coterie.data.label_encoders import NumberLabelEncoder
 from coterie.models.linear_learner import LinearLearner
 from coterie.models.mixed_effects_learner import MixedEffectsLearner, Prior
@@ -59,8 +60,9 @@ class AdaptiveSharingRegressor(PredictsIntervals, LinearEstimator):
         f = Σ_a v_a f_a,    v = argmin Σ_a (v_a - 1/S)² + Σ_t ½^(n_t / 300) (z_t - Σ_a v_a f_a)²,
 
     summed over the members' predictions before the label, from the 31st label on, with n_t the number of labels since
-    then (no variance of v grows beyond 1); before that v_a = 1/S. If there are more than 127 features, the
-    mixed-effects models are removed permanently.
+    then (no variance of v grows beyond 1); before that v_a = 1/S. The mixed-effects
+    models learn the first 127 features that are not 0; when more than 1,023 have been seen, they are removed
+    permanently.
 
     Parameters
     ----------
@@ -92,9 +94,9 @@ class AdaptiveSharingRegressor(PredictsIntervals, LinearEstimator):
 
     Notes
     -----
-    With at most d = 127 features: O(nnz + d²) per record, and 6 (d + 1) numbers per task in addition to those of the
-    gradient members; with more, O(nnz) per record. Records should have about unit length and a constant feature; by
-    default they do.
+    With d features: O(nnz + min(d, 127)²) per record, and 6 (min(d, 127) + 1) numbers per task in addition to those of
+    the gradient members; with more than 1,023, O(nnz) per record. Records should have about unit length and a constant
+    feature; by default they do.
 
     ``predict_interval`` uses the residuals r of out-of-sample predictions from the 31st label on. The scale s of a
     prediction is s² = e · m_i: e is the mean of r² over tasks with as many labels (in powers of two; an unseen task
@@ -159,4 +161,5 @@ class AdaptiveSharingRegressor(PredictsIntervals, LinearEstimator):
             LinearLearner(AdaptiveGradient(factor * self.step, storage=self.storage), relation, Squared())
             for relation, factor in GRADIENTS.values()
         ]
-        return RegressionLearner([*gradients, *(MixedEffectsLearner(prior, False) for prior in MIXED.values())])
+        mixed = [MixedEffectsLearner(prior, logistic=False, most=WIDEST) for prior in MIXED.values()]
+        return RegressionLearner([*gradients, *mixed])

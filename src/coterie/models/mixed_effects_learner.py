@@ -96,15 +96,22 @@ class MixedEffectsLearner(CompiledLearner):
     too_wide : str, default=""
         The advice at the end of the error for records with more features than the limit. If empty, such records stop
         the model instead.
+    most : int, default=LIMIT
+        The number of features beyond which it stops; it learns the first ``LIMIT``.
     """
 
     def __init__(
-        self, prior: Prior, logistic: bool, shared: tuple[float, float] | None = None, too_wide: str = ""
+        self,
+        prior: Prior,
+        logistic: bool,
+        shared: tuple[float, float] | None = None,
+        too_wide: str = "",
+        most: int = LIMIT,
     ) -> None:
         for name in ("constant", "slopes"):
             spec.check_not_negative(name, getattr(prior, name))
         self.prior, self.logistic, self.compiled_rule = prior, logistic, FilterStep()
-        self.shared, self.too_wide = shared or (CONSTANT[logistic], 1.0), too_wide
+        self.shared, self.too_wide, self.most = shared or (CONSTANT[logistic], 1.0), too_wide, most
         self.traits = Capabilities(
             log_odds=1.0 if logistic else None,
             weighs=True,
@@ -122,7 +129,9 @@ class MixedEffectsLearner(CompiledLearner):
         return {"prior": [float(number) for number in self.prior], "shared": [float(number) for number in self.shared]}
 
     def _empty(self, tasks: int) -> MixedEffects:
-        return MixedEffects.empty(self.shared, self.prior[:2], self.prior[2:4], self.logistic, tasks, self.prior.rate)
+        return MixedEffects.empty(
+            self.shared, self.prior[:2], self.prior[2:4], self.logistic, tasks, self.prior.rate, self.most
+        )
 
     # -- tasks and features -------------------------------------------------------------------------------------------
 
@@ -308,11 +317,11 @@ class MixedEffectsLearner(CompiledLearner):
         require(saved.parameters == self._parameters, "the priors are not those of the model's parameters")
         own = {name: array_of(arrays, name, like) for name, like in _own_arrays(empty).items()}
         columns, triangle, width = own["columns"], own["triangle"], len(own["mean"])
-        require(len(columns) <= LIMIT, "there are more columns of features seen than the limit")
+        require(len(columns) <= self.most, "there are more columns of features seen than the limit")
         require(triangle.shape == (width * (width + 1) // 2,), "the covariances of the shared weights do not fit")
         covariance = np.zeros((width, width))
         covariance[np.tril_indices(width)] = covariance.T[np.tril_indices(width)] = triangle
-        prior, places = empty.prior, [*range(len(columns)), LIMIT]
+        prior, places = empty.prior, [*range(min(len(columns), LIMIT)), LIMIT]
         if prior.rate:
             sizes = {len(own["ridges"]), len(own["squares"])}
             require(sizes == {len(places)}, "the tasks' own prior does not fit")
@@ -328,7 +337,7 @@ class MixedEffectsLearner(CompiledLearner):
             work=FilterWork.with_width(width),
         )
         model.check(len(tasks), saved.features)
-        counted = min(int(model.clock[0]), LIMIT)
+        counted = min(int(model.clock[0]), self.most)
         require(len(columns) == counted, f"it has {len(columns)} features seen, but its counter is {counted}")
         require(model.noise[1] >= 1.0, "the count of residuals is below 1")
         return State(model, tasks, None, saved.features, False, len(tasks), saved.rounds)
@@ -338,9 +347,10 @@ def _own_arrays(model: MixedEffects) -> Arrays:
     """Copy the arrays of a model that cannot be recomputed from others."""
     arrays = {name: getattr(model, name).copy() for name in ("clock", "pulls", "precisions", "noise")}
     mean, covariance = model.shared
-    columns, triangle = model.seen.columns[: model.clock[0]].copy(), covariance[np.tril_indices(len(mean))]
+    columns = model.seen.columns[: min(model.clock[0], model.most)].copy()
+    triangle = covariance[np.tril_indices(len(mean))]
     if model.prior.rate:  # the last numbers are not those of a feature
-        positions = [*range(len(columns)), LIMIT]
+        positions = [*range(min(len(columns), LIMIT)), LIMIT]
         arrays |= {"ridges": model.prior.ridges[positions], "squares": model.prior.squares[positions]}
     return arrays | {"columns": columns, "mean": mean.copy(), "triangle": triangle}
 

@@ -29,8 +29,8 @@ number instead of c. For regression, the model also sums e² / (r + s²), whose 
 noise 1.
 
 Features are numbered when they are first non-zero, so that hashed columns and columns of zeros need no room; until then
-they have their prior variance. A model of more features than ``LIMIT`` stops permanently: its margin is NaN, and its
-numbers are dropped.
+they have their prior variance. Only the first ``LIMIT`` are learned: the others keep it. A model that has seen more
+features than ``most`` stops permanently: its margin is NaN, and its numbers are dropped.
 """
 
 from __future__ import annotations
@@ -51,11 +51,14 @@ from .gaussian import LARGEST, Gaussian, absorb, bounded, multiply
 from .round import add, allocate, score, score_with_unseen
 from .step_rules import evidence, step, triggers_update
 
-#: The most features seen, the constant being one: beyond, d² numbers cost too much.
+#: The most features that are learned, the constant being one: beyond, d² numbers cost too much.
 LIMIT = 128
 
+#: The most features that a model may see: records with more are text rather than a table, and the first say little.
+WIDEST = 1024
+
 #: The size of the hash table of features seen, less one: four times as many entries as it may hold.
-_MASK = np.uint64(4 * LIMIT - 1)
+_MASK = np.uint64(4 * WIDEST - 1)
 
 #: The noise of a label in relation to the variance of the margin, at least.
 EXACT = 1e-10
@@ -71,10 +74,10 @@ FLATTEST = 1e-4
 
 
 class SeenFeatures(NamedTuple):
-    """The columns of the features that were not zero in some record, at most ``LIMIT``, and a hash table of them.
+    """The columns of the features that were not zero in some record, at most ``WIDEST``, with a hash table.
 
-    ``columns`` (LIMIT,) has this order, with the constant first (-1 if it has no column), and -2 beyond; ``table`` is a
-    hash table of positions in it, -1 for an empty entry.
+    ``columns`` (WIDEST,) has this order, with the constant first (-1 if it has no column), and -2 beyond; ``table`` is
+    a hash table of positions in it, -1 for an empty entry.
     """
 
     columns: Any
@@ -83,7 +86,7 @@ class SeenFeatures(NamedTuple):
     @classmethod
     def from_columns(cls, columns: NDArray[np.int32]) -> SeenFeatures:
         """Build the hash table of distinct columns."""
-        features = cls(np.full(LIMIT, -2, np.int32), np.full(int(_MASK) + 1, -1, np.int16))
+        features = cls(np.full(WIDEST, -2, np.int32), np.full(int(_MASK) + 1, -1, np.int16))
         features.columns[: len(columns)] = columns
         for position, column in enumerate(columns.tolist()):
             if column >= 0:
@@ -138,15 +141,16 @@ class MixedEffects(NamedTuple):
 
     ``priors`` are the prior variances of the shared constant and slopes, ``prior`` the prior of a task's own weights;
     ``kept`` are the decay factors of the precisions of a task's own and of shared weights; ``logistic`` is 1 for labels
-    of two classes, 0 for numbers. ``clock`` has the number of features seen, ``LIMIT + 1`` if there were more than the
-    limit. ``pulls`` and ``precisions`` (K, c) are v / q and 1 / q - 1 / q(0); (K, 1) if tasks have no slopes of their
-    own. ``noise`` has the sum of e² / (r + s²) of numbers and their count, starting with one of 1.
+    of two classes, 0 for numbers. ``clock`` has the number of features seen, ``most + 1`` if there were more than
+    ``most``. ``pulls`` and ``precisions`` (K, c) are v / q and 1 / q - 1 / q(0); (K, 1) if tasks have no slopes of
+    their own. ``noise`` has the sum of e² / (r + s²) of numbers and their count, starting with one of 1.
     """
 
     priors: Any
     prior: OwnPrior
     kept: Any
     logistic: int
+    most: int
     seen: SeenFeatures
     clock: Any
     shared: Gaussian
@@ -164,6 +168,7 @@ class MixedEffects(NamedTuple):
         logistic: bool = False,
         tasks: int = 0,
         rate: float = 0.0,
+        most: int = LIMIT,
     ) -> MixedEffects:
         """Return a model without records, with prior variances of constants and slopes."""
         variances, factors = np.array(priors, np.float64), np.array(kept, np.float64)
@@ -171,17 +176,18 @@ class MixedEffects(NamedTuple):
         numbers = np.zeros((tasks, 1)), np.zeros((tasks, 1)), np.ones(2)
         prior = OwnPrior.from_variances(*own, rate)
         clock = np.ones(1, np.int64)
-        return cls(variances, prior, factors, int(logistic), seen, clock, shared, *numbers, FilterWork.with_width(1))
+        options = variances, prior, factors, int(logistic), most
+        return cls(*options, seen, clock, shared, *numbers, FilterWork.with_width(1))
 
     @property
     def has_left(self) -> bool:
-        """True if the model has stopped because there were more features than the limit."""
-        return bool(self.clock[0] > LIMIT)
+        """True if the model has stopped because there were more features than ``most``."""
+        return bool(self.clock[0] > self.most)
 
     @property
     def columns(self) -> NDArray[np.int32]:
-        """The columns of the features seen so far, the constant first."""
-        return self.seen.columns[: 0 if self.has_left else self.clock[0]]  # type: ignore[no-any-return]
+        """The columns of the features that are learned, the constant first."""
+        return self.seen.columns[: 0 if self.has_left else min(self.clock[0], LIMIT)]  # type: ignore[no-any-return]
 
     def own_width(self, width: int) -> int:
         """Return the number of own weights of a task among this many features."""
@@ -254,13 +260,13 @@ class MixedEffects(NamedTuple):
     def check(self, tasks: int, features: int) -> None:
         """Raise ValueError for wrong shapes, or numbers that no sequence of updates leads to."""
         require_shape("clock of mixed effects", self.clock, 1)
-        require_within("number of features seen", self.clock, 1, min(features, LIMIT) + 1)
-        require_shape("columns of features seen", self.seen.columns, LIMIT)
-        columns = self.columns
+        require_within("number of features seen", self.clock, 1, min(features, self.most) + 1)
+        require_shape("columns of features seen", self.seen.columns, WIDEST)
+        columns = self.seen.columns[: 0 if self.has_left else self.clock[0]]
         require_within("columns of features seen", columns[1:], 0, features - 1)
         require_within("column of the constant", columns[:1], -1, features - 1)
         require(len(set(columns.tolist())) == len(columns), "a column of features seen occurs twice")
-        width = 0 if self.has_left else int(self.clock[0])
+        width = len(self.columns)
         self.shared.check("the shared weights", width)
         for name, numbers, low in (("pulls", self.pulls, -(LARGEST**3)), ("precisions", self.precisions, 0.0)):
             require_shape(f"the tasks' own {name}", numbers, 0 if self.has_left else tasks, self.own_width(width))
@@ -291,7 +297,7 @@ def find(seen, column):
 @no_refcount
 def _position(seen, column, guess):
     """Return the position of a column among the features seen, -1 if unseen; ``guess`` is tried first."""
-    return guess if guess < LIMIT and seen.columns[guess] == column else seen.table[find(seen, column)]
+    return guess if guess < WIDEST and seen.columns[guess] == column else seen.table[find(seen, column)]
 
 
 @no_refcount
@@ -299,22 +305,20 @@ def _add_features(model, rows, t):
     """Add the non-zero features of a record to the features seen."""
     seen = model.seen
     for k in range(begin(rows, t), end(rows, t)):
-        if model.clock[0] <= LIMIT and value(rows, t, k) != 0.0:
+        if model.clock[0] <= model.most and value(rows, t, k) != 0.0:
             at = find(seen, feature(rows, t, k))
             if seen.table[at] < 0:
-                if model.clock[0] < LIMIT:
+                if model.clock[0] < model.most:
                     seen.table[at] = model.clock[0]
                     seen.columns[model.clock[0]] = feature(rows, t, k)
+                if model.clock[0] < LIMIT:
                     model.prior.ridges[model.clock[0]] = model.prior.ridges[LIMIT]
                 model.clock[0] += 1
 
 
 @no_refcount
 def _write_record(seen, rows, t, width, x):
-    """Write record t as a dense vector x, divided by its constant. Return the squared norm of its unseen features.
-
-    Return the squared norm of its other features.
-    """
+    """Write record t as a dense vector x, divided by its constant. Return the squared norm of its other features."""
     unseen, j = 0.0, 0
     for a in range(width):
         x[a] = 0.0
@@ -375,7 +379,7 @@ def predict_margin(model, i, rows, t):
 
     Log-odds are divided by sqrt(1 + π s² / 8), where s² is their variance.
     """
-    if model.clock[0] > LIMIT:
+    if model.clock[0] > model.most:
         return np.nan
     notes, width = model.work.notes, min(model.clock[0], model.shared.mean.size)
     notes[UNSEEN] = _write_record(model.seen, rows, t, width, model.work.x)
@@ -397,9 +401,9 @@ def learn(model, i, y, rows, t, in_time):
     """
     if model.work.notes[NEEDED] > model.clock[0]:
         _add_features(model, rows, t)
-    if model.clock[0] > LIMIT:
+    if model.clock[0] > model.most:
         return 0.0
-    work, width = model.work, model.clock[0]
+    work, width = model.work, min(model.clock[0], LIMIT)
     notes, learns_prior = work.notes, in_time and model.prior.rate > 0.0
     if notes[RECORD] != t or notes[WIDTH] != width:
         predict_margin(model, i, rows, t)
@@ -483,7 +487,7 @@ def _moved_ridge(ridge, step):
 def has_room(model, i, rows, t):
     """Return True if record t of task i needs no more memory, or the model has stopped. Else store the size needed."""
     needed, width, j = model.clock[0], model.shared.mean.size, 0
-    if needed > LIMIT:
+    if needed > model.most:
         return width == 0
     for k in range(begin(rows, t), end(rows, t)):
         j = _position(model.seen, feature(rows, t, k), j + 1)
