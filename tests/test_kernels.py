@@ -182,12 +182,12 @@ def test_what_is_no_kernel_is_refused_with_the_pair(name):
         KernelPerceptron(kernel).fit(X, Y, TASK)
 
 
+def sometimes(A, C):
+    return np.where((A[:, [0]] > 90) & (C[:, 0] > 90), -1.0, rbf_kernel(A, C))
+
+
 def test_a_model_is_as_it_was_where_a_kernel_turns_out_to_be_none():
     """Found in the second block of a call: nothing of the first is kept either, and the model can go on."""
-
-    def sometimes(A, C):
-        return np.where((A[:, [0]] > 90) & (C[:, 0] > 90), -1.0, rbf_kernel(A, C))
-
     wide = np.repeat(X, 3, axis=0)
     wrong = wide.copy()
     wrong[200, 0] = 100.0
@@ -203,9 +203,6 @@ def test_a_model_is_as_it_was_where_a_kernel_turns_out_to_be_none():
 
 @pytest.mark.parametrize("way", ["M changes with each task", "a class comes"])
 def test_tasks_and_classes_that_came_before_a_refusal_are_taken_back(way):
-    def sometimes(A, C):
-        return np.where((A[:, [0]] > 90) & (C[:, 0] > 90), -1.0, rbf_kernel(A, C))
-
     model = KernelPerceptron(sometimes, ct.MeanRegularized(b=1.0))
     model = ct.OneVsRest(model) if way == "a class comes" else model
     tasks, labels, wrong = np.arange(len(X)) // 9, Y.copy(), X.copy()

@@ -259,6 +259,14 @@ def test_a_file_is_one_that_safetensors_opens(path):
     assert max(end for _, end in offsets) == len(raw) - 8 - size
 
 
+def recorded(record_call, name, function):
+    def called(*arguments):
+        record_call(name)
+        return function(*arguments)
+
+    return called
+
+
 # -- nobody waits for the disk -----------------------------------------------------------------------------------------
 
 
@@ -270,15 +278,9 @@ def test_the_lock_is_held_while_the_model_is_copied_only(path, monkeypatch):
         with ThreadPoolExecutor(1) as pool:
             return pool.submit(lambda: lock.acquire(timeout=5) and (lock.release() or True)).result()
 
-    def recorded(name, function):
-        def called(*arguments):
-            seen.append((name, is_free()))
-            return function(*arguments)
-
-        return called
-
     for owner, name in ((persistence, "_checksum"), (persistence, "_thinned"), (persistence, "_write"), (os, "fsync")):
-        monkeypatch.setattr(owner, name, recorded(name, getattr(owner, name)))
+        called = recorded(lambda name: seen.append((name, is_free())), name, getattr(owner, name))
+        monkeypatch.setattr(owner, name, called)
     model.save(path)
     assert {name for name, _ in seen} == {"_checksum", "_thinned", "_write", "fsync"}
     assert all(free for _, free in seen)
@@ -316,10 +318,8 @@ class Faults:
     def __init__(self, monkeypatch, code):
         self.code, self.calls, self.fails = code, [], None
         self.open, self.fdopen = os.open, os.fdopen
-        monkeypatch.setattr(os, "open", self.recorded("open", os.open))
-        monkeypatch.setattr(os, "fchmod", self.recorded("fchmod", os.fchmod))
-        monkeypatch.setattr(os, "fsync", self.recorded("fsync", os.fsync))
-        monkeypatch.setattr(Path, "replace", self.recorded("replace", Path.replace))
+        for owner, name in ((os, "open"), (os, "fchmod"), (os, "fsync"), (Path, "replace")):
+            monkeypatch.setattr(owner, name, recorded(self.record_call, name, getattr(owner, name)))
         monkeypatch.setattr(os, "fdopen", lambda *arguments: FaultyFile(self, self.fdopen(*arguments)))
 
     def begin(self, fails):
@@ -329,13 +329,6 @@ class Faults:
         self.calls.append(name)
         if self.fails is not None and len(self.calls) == self.fails + 1:
             raise OSError(self.code, os.strerror(self.code))
-
-    def recorded(self, name, function):
-        def called(*arguments):
-            self.record_call(name)
-            return function(*arguments)
-
-        return called
 
 
 class FaultyFile:

@@ -85,15 +85,19 @@ def rebuilt(folder, begin=make):
 # -- the journal -------------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def written(tmp_path):
-    """A journal of three files and its payloads."""
-    journal = Journal(tmp_path, segment=40).begin()
-    payloads = [bytes([65 + k]) * (5 + k) for k in range(6)]
+def write_journal(folder, segment, payloads):
+    journal = Journal(folder, segment=segment).begin()
     for payload in payloads:
         journal.append(payload)
     journal.flush()
     journal.close()
+
+
+@pytest.fixture
+def written(tmp_path):
+    """A journal of three files and its payloads."""
+    payloads = [bytes([65 + k]) * (5 + k) for k in range(6)]
+    write_journal(tmp_path, 40, payloads)
     assert len(list(tmp_path.glob("journal-*"))) > 2
     return tmp_path, payloads
 
@@ -671,7 +675,9 @@ def test_a_request_of_no_records_is_not_written_and_what_there_is_not_is_said_in
     assert client.get("/readyz").json()["offset"] == offset
     assert client.get("/nothing").json() == {"error": "GET /nothing: Not Found"}
     assert client.post("/predict/", json={"records": []}).json() == {"error": "POST /predict/: Not Found"}
-    assert client.get("/tasks?first=-1").json() == {"error": "first must be a whole number of 0 or more, got '-1'"}
+    for text in ("-1", "١"):
+        error = f"first must be a whole number of 0 or more, got {text!r}"
+        assert client.get(f"/tasks?first={text}").json() == {"error": error}
     refused = client.get("/predict")
     assert (refused.status_code, refused.json()) == (405, {"error": "GET /predict: Method Not Allowed"})
 

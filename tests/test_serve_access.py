@@ -6,6 +6,7 @@ import resource
 import socket
 import threading
 import time
+from unittest.mock import Mock
 
 import pytest
 
@@ -47,7 +48,15 @@ def test_a_name_that_was_made_to_lead_here_is_not_answered(tmp_path, host, statu
             assert {answer.status_code for answer in answers} == {status}
         assert len(service.engine.tasks) == (status == 200)
         bearing = TestClient(make_app(service, token="secret"))  # noqa: S106
-        assert bearing.get("/state", headers={"Host": host, "Authorization": "Bearer secret"}).status_code == 200
+        for scheme, answer in {"Bearer": 200, "bEARER": 200, "Basic": 401, "": 401}.items():
+            headers = {"Host": host, "Authorization": f"{scheme} secret"}
+            assert bearing.get("/state", headers=headers).status_code == answer
+
+
+@pytest.mark.parametrize("name", ["http://a.example", "a.example:80", "*", "*.example", "[fe80::1]", "a.", "ü.example"])
+def test_a_name_that_no_request_can_have_is_refused_at_the_start(tmp_path, name):
+    message = refused("serve", "--data", tmp_path, "--allowed-host", name)
+    assert f"{name!r} is not a host name; pass the name alone, such as models.example.com" in message
 
 
 @pytest.mark.parametrize(
@@ -85,10 +94,8 @@ def closed_within(one, seconds):
     one.settimeout(seconds)
     try:
         return one.recv(1000) == b""
-    except ConnectionResetError:
-        return True
-    except TimeoutError:
-        return False
+    except OSError as error:
+        return isinstance(error, ConnectionResetError)
 
 
 def test_connections_that_say_nothing_end_and_leave_room(tmp_path):
@@ -163,15 +170,13 @@ def test_many_signals_are_as_one(tmp_path):
         assert service.replayed == 0
 
 
-@pytest.mark.parametrize("reason", ["EACCES", "EPERM", "EROFS"])
-def test_a_folder_that_may_not_be_used_is_refused_as_a_restart_would_be(reason, tmp_path, monkeypatch):
+@pytest.mark.parametrize(("reason", "status"), [("EACCES", 2), ("EPERM", 2), ("EROFS", 1)])
+def test_a_start_is_repeated_only_if_it_may_succeed(reason, status, tmp_path, monkeypatch):
+    """A folder may be forbidden for good; a disk is read-only after an error of the disk or of the network."""
     code, folder = getattr(errno, reason), tmp_path / "a"
-
-    def refuse(path):
-        raise OSError(code, os.strerror(code), str(path))
-
-    monkeypatch.setattr("coterie.persistence.hold_folder", refuse)
-    assert refused("serve", "--data", folder, code=2) == f"{folder}: {os.strerror(code)}"
+    error = OSError(code, os.strerror(code), str(folder))
+    monkeypatch.setattr("coterie.persistence.hold_folder", Mock(side_effect=error))
+    assert refused("serve", "--data", folder, code=status) == f"{folder}: {os.strerror(code)}"
     assert not folder.exists()
 
 

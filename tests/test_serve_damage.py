@@ -10,7 +10,7 @@ from coterie.server.journal import HEAD, MARK, Journal, cut_at_damage, frames_in
 from coterie.server.service import Service
 from states import digest
 from terminal import refused
-from test_serve import make, record
+from test_serve import make, record, write_journal
 
 NAMES = [f"e{k}" for k in range(6)]
 
@@ -151,11 +151,7 @@ def test_what_is_left_of_a_journal_reaches_from_the_snapshot_on(tmp_path, start)
     payloads = [bytes([65 + k]) * 5 for k in range(8)]
     whole = tmp_path / "whole"
     whole.mkdir()
-    journal = Journal(whole, segment=50).begin()
-    for payload in payloads:
-        journal.append(payload)
-    journal.flush()
-    journal.close()
+    write_journal(whole, 50, payloads)
     files = sorted(whole.glob("journal-*"))
     assert [int(path.name[-3:]) for path in files] == [0, 63, 126]
     for k, path in enumerate(files):

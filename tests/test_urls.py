@@ -1,7 +1,9 @@
 """Files by URL are read as files of this machine are: the same records, found by patterns, refused in a sentence."""
 
 import time
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from threading import Thread
 from unittest.mock import Mock
 
 import pytest
@@ -137,6 +139,21 @@ def test_errors_of_a_store_are_told_in_one_sentence(memory, monkeypatch, error, 
         with monkeypatch.context() as patched:
             patched.setattr(type(memory), verb, Mock(side_effect=error))
             assert refusal("memory://a.csv") == f"memory://a.csv: {sentence}"
+
+
+def test_what_a_web_server_answered_is_told():
+    pytest.importorskip("aiohttp", reason="needs aiohttp, fsspec's reader of the web")
+
+    class Handler(BaseHTTPRequestHandler):
+        do_GET, log_message = (lambda self: self.send_error(int(self.path[1:4]))), Mock()  # noqa: N815
+
+    answers = {404: "does not exist", 403: "the server answered 403 Forbidden", 500: "the server answered 500 Internal"}
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        for status, sentence in answers.items():
+            assert sentence in refusal(f"http://127.0.0.1:{server.server_port}/{status}.csv")
+        server.shutdown()
+    assert "cannot be read: Cannot connect" in refusal(f"http://127.0.0.1:{server.server_port}/a.csv")
 
 
 def test_a_bug_of_the_reader_is_not_told_as_a_fault_of_the_file(memory, monkeypatch):

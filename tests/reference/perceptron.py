@@ -25,6 +25,11 @@ class Batch:
     averaged_weights: Matrix  # (K, d), mean of the weights before each round
 
 
+def batch_of(y: Sequence[float], margins: Vector, taus: Vector, W: Matrix, averaged: Vector, mean: Matrix) -> Batch:
+    """What happened, from the margins and the steps of all rounds, and the weights that were learned."""
+    return Batch(margins, np.asarray(y) * margins <= 0, taus > 0, W, averaged, mean)
+
+
 def step(rule: str, C: float, signed_margin: float, norm: float) -> float:
     """tau for agreement y·margin and norm M_ii ‖x‖²; 0 for a record without length."""
     if rule == "perceptron":
@@ -61,14 +66,7 @@ def primal(
         step_sizes[t] *= 1.0 if weights is None else weights[t]
         gathered = gathered + w
         w = w + step_sizes[t] * y[t] * (kronecker @ phi)
-    return Batch(
-        margins=margins,
-        mistakes=np.asarray(y) * margins <= 0,
-        updated=step_sizes > 0,
-        W=w.reshape(n_tasks, d),
-        averaged_margins=averaged,
-        averaged_weights=(gathered / n if n else gathered).reshape(n_tasks, d),
-    )
+    return batch_of(y, margins, step_sizes, w.reshape(n_tasks, d), averaged, gathered.reshape(n_tasks, d) / max(n, 1))
 
 
 def dual(X: Matrix, y: Sequence[float], task: Sequence[int], M: Matrix) -> tuple[Vector, Vector]:
@@ -103,11 +101,4 @@ def queued(X: Matrix, y: Sequence[float], task: Sequence[int], inverses: Sequenc
             step_sizes[s] = float(y[s] * own[s] <= 0)
             gathered, learned = gathered + M @ sums, learned + 1
             sums[task[s]] += step_sizes[s] * y[s] * X[s]
-    return Batch(
-        margins=margins,
-        mistakes=np.asarray(y) * margins <= 0,
-        updated=step_sizes > 0,
-        W=np.asarray(inverses[-1] @ sums),
-        averaged_margins=averaged,
-        averaged_weights=gathered / n if n else gathered,
-    )
+    return batch_of(y, margins, step_sizes, np.asarray(inverses[-1] @ sums), averaged, gathered / max(n, 1))

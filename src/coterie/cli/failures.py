@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from coterie.data.readers import Reader
 
 OTHER, BAD_INPUT, CLOSED_PIPE = 1, 2, 141
-#: Errors of paths, which occur again if the command is repeated, unlike those of a full disk.
-PATH_ERRORS = {errno.ENOENT, errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG}
+#: Errors of paths, which occur again if the command is repeated, unlike those of a full or a read-only disk.
+PATH_ERRORS = {errno.ENOENT, errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG}
 DEBUG = "COTERIE_DEBUG"
 
 # not every version of typer exports this class

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 #: Seconds that open requests have to end when the service does.
 GRACE = 10
 _FIXED = "since the first start of the service: leave it out, or begin a new folder"
-_SIZES = {"": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 
 Model = Annotated[
     Path | None,
@@ -43,10 +42,21 @@ Model = Annotated[
 
 def parse_size(text: str) -> int:
     """Parse a number of bytes, such as 8388608 or 8MiB."""
-    match = re.fullmatch(r"(\d{1,12})(|KiB|MiB|GiB)", text)
-    if match is None or int(match[1]) == 0:
+    match = re.fullmatch(r"0*([1-9]\d{0,11})(|KiB|MiB|GiB)", text, re.ASCII)
+    if match is None:
         raise typer.BadParameter(f"{text!r} is not a size; expected bytes, such as 8388608 or 8MiB")
-    return int(match[1]) * _SIZES[match[2]]
+    return int(match[1]) << 10 * ["", "KiB", "MiB", "GiB"].index(match[2])
+
+
+def parse_host(text: str) -> str:
+    """Parse the name or the address of a host, without a port.
+
+    >>> parse_host("models.example.com"), parse_host("fe80::1")
+    ('models.example.com', 'fe80::1')
+    """
+    if re.fullmatch(r"[\w-]+(\.[\w-]+)*|[0-9a-f.]*(:[0-9a-f.]*){2,7}", text, re.ASCII | re.IGNORECASE) is None:
+        raise typer.BadParameter(f"{text!r} is not a host name; pass the name alone, such as models.example.com")
+    return text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +70,7 @@ class ServiceOptions(OptionSet):
         "NAME",
         "Without --token-file, answer requests for this host name, too, as a proxy sends them; by default only for "
         "localhost and addresses of this machine. May be repeated.",
+        parser=parse_host,
     )
     token_file: Path | None = option(
         "FILE", "A file with the secret that requests must carry; without it, the service listens only on this machine."

@@ -55,12 +55,20 @@ def reading(path: str) -> Iterator[None]:
         reason = getattr(error, "strerror", None) or str(error).partition("\n")[0] or type(error).__name__
         message = f"cannot be read: {reason}"
         if is_url(path) and isinstance(error, FileNotFoundError):
-            message = "does not exist"
+            message = _why_not_found(error.__cause__)
         elif is_url(path) and isinstance(error, PermissionError):
             message = f"may not be read with the credentials of this environment ({error})"
         elif isinstance(error, OSError) and error.errno == errno.EBUSY:  # s3fs on another ETag
             message = CHANGED
         raise InputError(message, path) from error
+
+
+def _why_not_found(cause: BaseException | None) -> str:
+    """Return why a file was not found: a FileNotFoundError of fsspec has the failure of a web server as ``cause``."""
+    status, words = getattr(cause, "status", None), getattr(cause, "message", "")
+    if not type(cause).__module__.startswith("aiohttp.") or status in (404, 410):
+        return "does not exist"
+    return f"cannot be read: {cause if status is None else f'the server answered {status} {words}'}"
 
 
 def _is_of_store(error: Exception) -> bool:
@@ -127,8 +135,7 @@ def size_of_file(url: str) -> int | None:
     """Return the size of a remote file in bytes; None if the file system does not report it."""
     with reading(url):
         system, path = _locate(url)
-        size: int | None = system.size(path)
-        return size
+        return system.size(path)  # type: ignore[no-any-return]
 
 
 def size_and_time(url: str) -> tuple[int, int]:

@@ -12,6 +12,7 @@ import ipaddress
 import re
 import time
 from collections.abc import Collection
+from contextlib import suppress
 from typing import NoReturn
 from urllib.parse import unquote_to_bytes, urlsplit
 
@@ -40,12 +41,9 @@ def is_local(host: str) -> bool:
     >>> is_local("localhost"), is_local("127.0.0.1"), is_local("::1"), is_local("0.0.0.0"), is_local("example.com")
     (True, True, True, False, False)
     """
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
+    with suppress(ValueError):
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    return False
 
 
 def is_known(host: str | None, names: Collection[str]) -> bool:
@@ -54,10 +52,8 @@ def is_known(host: str | None, names: Collection[str]) -> bool:
     >>> is_known("localhost:8000", ()), is_known("[::1]:80", ()), is_known("evil.example", ()), is_known(None, ())
     (True, True, False, False)
     """
-    match = None if host is None else _HOST.fullmatch(host.lower())
-    if match is None:
-        return False
-    name = match[1].strip("[]")
+    match = _HOST.fullmatch((host or "").lower())
+    name = match[1].strip("[]") if match else ""
     return is_local(name) or name in {known.lower() for known in names}
 
 
@@ -67,10 +63,9 @@ def is_same(origin: str, host: str | None) -> bool:
     >>> is_same("http://localhost:8000", "localhost:8000"), is_same("null", "localhost"), is_same("http://[::1", "[::1")
     (True, False, False)
     """
-    try:
+    with suppress(ValueError):  # no address
         return host is not None and urlsplit(origin).netloc.lower() == host.lower()
-    except ValueError:  # no address
-        return False
+    return False
 
 
 def most_connections() -> int:
@@ -144,7 +139,8 @@ class Connection(HttpToolsProtocol):
                 codings.append(value.lower())
         if size > HEAD_BYTES:
             self._refuse(431, _TOO_LONG)
-        if b"#" in self.url or (b"%" in self.url and not _is_utf8(unquote_to_bytes(self.url))):
+        decoded = unquote_to_bytes(self.url)
+        if b"#" in self.url or (b"%" in self.url and decoded.decode(errors="ignore").encode() != decoded):
             self._refuse(400, "the URL must be in UTF-8, with %23 for #")  # else another task would be named
         if self.parser.should_upgrade():
             self._refuse(400, "Upgrade and CONNECT are not supported: send HTTP/1.1 without them")
@@ -212,14 +208,6 @@ class Connection(HttpToolsProtocol):
         """Clean up after the connection was closed."""
         self._unset_head()
         super().connection_lost(exc)
-
-
-def _is_utf8(data: bytes) -> bool:
-    try:
-        data.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 _TOO_LONG = f"the head of the request is longer than {HEAD_BYTES} bytes"

@@ -172,7 +172,7 @@ class App:
     ) -> None:
         self.service, self.metrics = service, Measurements(service)
         self._verdicts: dict[str | None, tuple[float, Json]] = {}
-        self._token = None if token is None else f"Bearer {token}".encode()
+        self._token = None if token is None else token.encode()
         self._max_body, self._max_records, self._hosts = max_body, max_records, hosts
         self._replies = Replies(None)
         self.unknown: dict[str, int] = {}
@@ -197,8 +197,8 @@ class App:
         if self._token is None:
             require_same_site(request.headers, self._hosts)
         elif not is_open:
-            authorization = request.headers.get("authorization", "").encode()
-            if not hmac.compare_digest(authorization, self._token):
+            scheme, _, token = request.headers.get("authorization", "").partition(" ")
+            if scheme.lower() != "bearer" or not hmac.compare_digest(token.encode(), self._token):
                 raise HTTPException(401, "the token is missing or wrong; send Authorization: Bearer TOKEN")
 
     async def refuse(self, request: Request, error: Any) -> Response:
@@ -499,7 +499,7 @@ def _read_whole(request: Request, name: str, default: int) -> int:
     text = request.query_params.get(name)
     if text is None:
         return default
-    if not text.isdecimal() or len(text) > 18:
+    if not (text.isascii() and text.isdecimal()) or len(text) > 18:
         raise HTTPException(422, f"{name} must be a whole number of 0 or more, got {text[:40]!r}")
     return int(text)
 

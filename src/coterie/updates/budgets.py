@@ -284,6 +284,11 @@ class SharedProjection(_BaseBudget):
     ValueError
         If size is not a whole number of at least 1, or eta is not positive and finite.
 
+    Notes
+    -----
+    A batch is learned in pieces, one for each new task, which take longer than records of known tasks (a millisecond or
+    more each). The argument ``tasks`` of ``partial_fit`` makes tasks known in advance.
+
     Examples
     --------
     >>> SharedProjection(size=100)
