@@ -15,9 +15,9 @@ from reference.moments import inside, scales
 from streams import FORMS
 from terminal import refused
 from terminal import run as command
-from test_altered_files import array, number, rewritten, set_document
 from test_forget_task import FORGOTTEN
 from test_regression import NAMES, PRICES, TASK, X, Y, assert_close, houses, numbers  # noqa: F401 - houses is a fixture
+from test_saved_altered import array, number, rewritten, set_document
 
 MODEL = raw.AdaptiveSharingRegressor
 
