@@ -10,7 +10,7 @@ import socket
 import subprocess
 import threading
 import time
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from unittest.mock import Mock
@@ -86,11 +86,10 @@ def rebuilt(folder, begin=make):
 
 
 def write_journal(folder, segment, payloads):
-    journal = Journal(folder, segment=segment).begin()
-    for payload in payloads:
-        journal.append(payload)
-    journal.flush()
-    journal.close()
+    with closing(Journal(folder, segment=segment).begin()) as journal:
+        for payload in payloads:
+            journal.append(payload)
+        journal.flush()
 
 
 @pytest.fixture
@@ -103,11 +102,8 @@ def written(tmp_path):
 
 
 def reopened(folder):
-    journal = Journal(folder, segment=40).begin()
-    try:
+    with closing(Journal(folder, segment=40).begin()) as journal:
         return [frame.payload for frame in journal.read(journal.first)]
-    finally:
-        journal.close()
 
 
 def test_what_was_written_is_read(written):
@@ -142,10 +138,8 @@ def test_a_last_frame_that_was_cut_anywhere_is_cut_off(written):
         restored = reopened(folder)
         assert restored == payloads[: len(restored)]
         assert len(restored) >= len(payloads) - len(frames)
-        journal = Journal(folder, segment=40).begin()
-        at = journal.append(b"more")
-        journal.close()
-        assert at > 0
+        with closing(Journal(folder, segment=40).begin()) as journal:
+            assert journal.append(b"more") > 0
         assert reopened(folder) == [*restored, b"more"]
         for path in folder.iterdir():
             if path > last and path.name != "flushed":
@@ -675,9 +669,9 @@ def test_a_request_of_no_records_is_not_written_and_what_there_is_not_is_said_in
     assert client.get("/readyz").json()["offset"] == offset
     assert client.get("/nothing").json() == {"error": "GET /nothing: Not Found"}
     assert client.post("/predict/", json={"records": []}).json() == {"error": "POST /predict/: Not Found"}
-    for text in ("-1", "١"):
-        error = f"first must be a whole number of 0 or more, got {text!r}"
-        assert client.get(f"/tasks?first={text}").json() == {"error": error}
+    for n in ("-1", "١"):
+        error = f"first must be a whole number of 0 or more, got {n!r}"
+        assert client.get(f"/tasks?first={n}").json() == {"error": error}
     refused = client.get("/predict")
     assert (refused.status_code, refused.json()) == (405, {"error": "GET /predict: Method Not Allowed"})
 

@@ -49,8 +49,9 @@ def test_a_name_that_was_made_to_lead_here_is_not_answered(tmp_path, host, statu
         assert len(service.engine.tasks) == (status == 200)
         bearing = TestClient(make_app(service, token="secret"))  # noqa: S106
         for scheme, answer in {"Bearer": 200, "bEARER": 200, "Basic": 401, "": 401}.items():
-            headers = {"Host": host, "Authorization": f"{scheme} secret"}
-            assert bearing.get("/state", headers=headers).status_code == answer
+            assert (
+                bearing.get("/state", headers={"Host": host, "Authorization": f"{scheme} secret"}).status_code == answer
+            )
 
 
 @pytest.mark.parametrize("name", ["http://a.example", "a.example:80", "*", "*.example", "[fe80::1]", "a.", "ü.example"])
@@ -174,8 +175,8 @@ def test_many_signals_are_as_one(tmp_path):
 def test_a_start_is_repeated_only_if_it_may_succeed(reason, status, tmp_path, monkeypatch):
     """A folder may be forbidden for good; a disk is read-only after an error of the disk or of the network."""
     code, folder = getattr(errno, reason), tmp_path / "a"
-    error = OSError(code, os.strerror(code), str(folder))
-    monkeypatch.setattr("coterie.persistence.hold_folder", Mock(side_effect=error))
+    refusal = Mock(side_effect=OSError(code, os.strerror(code), str(folder)))
+    monkeypatch.setattr("coterie.persistence.hold_folder", refusal)
     assert refused("serve", "--data", folder, code=status) == f"{folder}: {os.strerror(code)}"
     assert not folder.exists()
 

@@ -147,10 +147,9 @@ def test_what_a_web_server_answered_is_told():
     class Handler(BaseHTTPRequestHandler):
         do_GET, log_message = (lambda self: self.send_error(int(self.path[1:4]))), Mock()  # noqa: N815
 
-    answers = {404: "does not exist", 403: "the server answered 403 Forbidden", 500: "the server answered 500 Internal"}
     with HTTPServer(("127.0.0.1", 0), Handler) as server:
         Thread(target=server.serve_forever, daemon=True).start()
-        for status, sentence in answers.items():
+        for status, sentence in {404: "does not exist", 403: "answered 403 Forbidden", 500: "answered 500 I"}.items():
             assert sentence in refusal(f"http://127.0.0.1:{server.server_port}/{status}.csv")
         server.shutdown()
     assert "cannot be read: Cannot connect" in refusal(f"http://127.0.0.1:{server.server_port}/a.csv")

@@ -162,8 +162,22 @@ class Gaussian(_Algebra):
         return np.ones(len(X.squares))
 
 
+class _OfOne(_Algebra):
+    """Base class of kernels that transform the values of another kernel."""
+
+    kernel: Any
+
+    @property
+    def trusted(self) -> bool:
+        """True if the inner kernel is known to be positive semidefinite."""
+        return bool(self.kernel.trusted)
+
+    def __post_init__(self) -> None:
+        _require_computed(self, "kernel")
+
+
 @spec.part
-class Normalised(_Algebra):
+class Normalised(_OfOne):
     """Normalised kernel k(x, z) / sqrt(k(x, x) k(z, z)); every record has norm one, as the bounds of CC12 require.
 
     A record of norm 0 is orthogonal to all others.
@@ -184,11 +198,6 @@ class Normalised(_Algebra):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "kernel", as_kernel(self.kernel))
-
-    @property
-    def trusted(self) -> bool:
-        """True if the inner kernel is known to be positive semidefinite."""
-        return bool(self.kernel.trusted)
 
     def values(self, X: Points, Z: Points, out: Values) -> None:
         """Fill ``out``, shape (n, m), with the kernel values of all pairs."""
@@ -223,20 +232,6 @@ class _OfTwo(_Algebra):
     def diagonal(self, X: Points) -> Values:
         """Return k(x, x) of each record."""
         return np.asarray(self.combine(self.first.diagonal(X), self.second.diagonal(X)))
-
-
-class _OfOne(_Algebra):
-    """Base class of kernels that transform the values of another kernel."""
-
-    kernel: Any
-
-    @property
-    def trusted(self) -> bool:
-        """False: values must be checked, because they may overflow or come from a user's function."""
-        return False
-
-    def __post_init__(self) -> None:
-        _require_computed(self, "kernel")
 
 
 @spec.part
@@ -316,11 +311,6 @@ class Scaled(_OfOne):
     kernel: Any
     factor: float = spec.field(default=1.0, above=0)
 
-    @property
-    def trusted(self) -> bool:
-        """True if the inner kernel is known to be positive semidefinite."""
-        return bool(self.kernel.trusted)
-
     def values(self, X: Points, Z: Points, out: Values) -> None:
         """Fill ``out``, shape (n, m), with the kernel values of all pairs."""
         self.kernel.values(X, Z, out)
@@ -359,6 +349,11 @@ class Exponential(_OfOne):
     """
 
     kernel: Any
+
+    @property
+    def trusted(self) -> bool:
+        """False: values must be checked, because they may overflow."""
+        return False
 
     @np.errstate(over="ignore", under="ignore")
     def values(self, X: Points, Z: Points, out: Values) -> None:

@@ -138,7 +138,7 @@ class Parameters:
     @property
     def _source(self) -> Any:
         """The input encoding (:class:`coterie.data.input.Input`) of the fitted model; None before the first record."""
-        return None
+        return self.__dict__.get("input_")
 
     @property
     def n_features_in_(self) -> int:

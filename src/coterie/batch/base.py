@@ -199,10 +199,6 @@ class BatchEstimator(_Reading):
             raise ValueError(f"task {new[0]!r} was never fitted and new_task is 'raise'")
         return new
 
-    @property
-    def _source(self) -> Input | None:
-        return self.__dict__.get("input_")
-
     def _points(self, X: Records, learning: bool) -> Points:
         """Validate X, and convert it to `Points`, the form that kernels read."""
         if learning:

@@ -340,10 +340,6 @@ class VectorFieldRidge(Parameters):
     def __sklearn_tags__(self) -> Tags:
         return tags("regressor", several_outputs=True, sparse=False)
 
-    @property
-    def _source(self) -> Input | None:
-        return self.__dict__.get("input_")
-
     def _check_square(self, what: str) -> None:
         self._check_fitted()
         components = 1 if self.dual_coef_.ndim == 1 else self.dual_coef_.shape[1]

@@ -95,7 +95,7 @@ class Source:
                 file, self._reopen = stack.enter_context(urls.open_file(path)), partial(urls.open_seekable, path)
             else:
                 file = stack.enter_context(Path(path).open("rb"))
-                self._reopen = partial(_open_seekable, path) if Path(path).is_file() else None
+                self._reopen = partial(urls.open_seekable, path) if Path(path).is_file() else None
             self._raw = self.stream = _Counted(file)
             codec = next((codec for codec, magic in _CODECS.items() if self._raw.begins_with(magic)), None)
             promised = _SUFFIXES.get("".join(_suffixes(path)[-1:]))
@@ -141,12 +141,6 @@ class Source:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._stack.__exit__(kind, error, trace)
-
-
-def _open_seekable(path: str) -> pa.NativeFile:
-    import pyarrow as pa
-
-    return pa.OSFile(path)
 
 
 def find_paths(source: str | PathLike[str] | Iterable[str | PathLike[str]]) -> list[str]:

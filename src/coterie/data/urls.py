@@ -158,9 +158,11 @@ def open_file(url: str) -> Iterator[IO[bytes]]:
 
 
 def open_seekable(url: str) -> pa.NativeFile:
-    """Open a remote file for random access, as a pyarrow file."""
+    """Open a remote file, or one at a path, for random access, as a pyarrow file."""
     import pyarrow as pa
 
+    if not is_url(url):
+        return pa.OSFile(url)
     system, path = _locate(url)
     return pa.PythonFile(system.open(path, cache_type="none"), mode="r")
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
+from coterie.settings import Setting
 from coterie.types import Flags
 from coterie.wording import NONE
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 #: The minimum number of rounds of the warm-up.
 _FIRST = 30
+_COUNT = Setting(kind="whole", at_least=1)
 
 
 def measures_with_values(words: CostWords, learners: Iterable[Mapping[str, float]]) -> list[Measure]:
@@ -138,7 +140,8 @@ def error_curve(trace: Trace, points: int = 200, spacing: Literal["even", "log"]
     """
     if spacing not in ("even", "log"):
         raise ValueError(f"spacing={spacing!r}: expected 'even' or 'log'")
-    n, fraction = len(trace.costs), np.arange(1, _at_least_one("points", points) + 1) / points
+    _COUNT.check("points", points)
+    n, fraction = len(trace.costs), np.arange(1, points + 1) / points
     # points of the logarithm repeat at the start of a stream; the union keeps one of each
     wanted = n**fraction if spacing == "log" else n * fraction
     rounds = np.unique(np.clip(np.rint(wanted).astype(np.int64), 1, n)) if n else np.empty(0, np.int64)
@@ -168,18 +171,13 @@ def calibration_curve(trace: Trace, bins: int = 10) -> CalibrationCurve:
     >>> calibration_curve(trace, bins=2)
     CalibrationCurve(predicted=array([0.2, 0.7]), observed=array([0., 1.]), rounds=array([2, 2]))
     """
+    _COUNT.check("bins", bins)
     probability, positive = np.zeros(0), np.zeros(0, np.bool_)
     if trace.probability is not None and len(trace.classes) >= 2:
         defined = ~np.isnan(trace.probability)
         probability, positive = trace.probability[defined], (trace.label == trace.classes[1])[defined]
     # bins of equal counts: with rare labels bins of equal width would nearly all be empty
     order = np.argsort(probability, kind="stable")
-    parts = [part for part in np.array_split(order, _at_least_one("bins", bins)) if len(part)]
+    parts = [part for part in np.array_split(order, bins) if len(part)]
     predicted, observed = (np.array([values[part].mean() for part in parts]) for values in (probability, positive))
     return CalibrationCurve(predicted, observed, np.array([len(part) for part in parts], np.int64))
-
-
-def _at_least_one(name: str, value: int) -> int:
-    if value < 1:
-        raise ValueError(f"{name}={value!r}: expected a whole number of at least 1")
-    return value

@@ -19,8 +19,23 @@ from coterie._compiled.primal.intercepts import Intercepts
 from .storage import STORAGE, Storage
 
 
+class _NestedGroups:
+    """Base class of weights for nested groups, in tables with several numbers for each weight."""
+
+    storage: str
+    numbers: ClassVar[int] = 2
+    forms: ClassVar[tuple[str, ...]] = ("levels",)
+    moves: ClassVar[tuple[str, ...]] = ("gradient",)
+    fades: ClassVar[bool] = True
+
+    @cached_property
+    def tables(self) -> Storage:
+        """The storage that creates and resizes the tables of weights."""
+        return Storage(self.storage, numbers=self.numbers)
+
+
 @spec.part
-class AdaptiveGradient:
+class AdaptiveGradient(_NestedGroups):
     """AdaGrad: the step size of each weight shrinks with the sum of its squared gradients.
 
     tau is the step size of the rule, y the label, x_j feature j, and M the matrix by which tasks share updates.
@@ -55,8 +70,6 @@ class AdaptiveGradient:
     storage: Literal["auto", "dense", "sparse"] = spec.field(STORAGE, default="auto")
 
     forms: ClassVar[tuple[str, ...]] = ("levels", "intercepts")
-    moves: ClassVar[tuple[str, ...]] = ("gradient",)
-    fades: ClassVar[bool] = True
 
     def make_model(
         self, form: str, levels: Levels, groups: int, tasks: int, features: int, dense: bool
@@ -71,14 +84,9 @@ class AdaptiveGradient:
         own = replace(self.tables, storage="dense").make_table(tasks, 1, True)
         return Intercepts(shared, own, levels, float(self.step), float(self.start))
 
-    @cached_property
-    def tables(self) -> Storage:
-        """The storage that creates and resizes the tables of weights."""
-        return Storage(self.storage, numbers=2)
-
 
 @spec.part
-class CoinBetting:
+class CoinBetting(_NestedGroups):
     r"""Coin betting without a learning rate (COCOB): each weight bets on its next gradient.
 
     tau is the step size of the rule, y the label, x_j feature j, and M the matrix by which tasks share updates.
@@ -128,9 +136,7 @@ class CoinBetting:
     wealth: float = spec.field(default=1.0, above=0)
     storage: Literal["auto", "dense", "sparse"] = spec.field(STORAGE, default="auto")
 
-    forms: ClassVar[tuple[str, ...]] = ("levels",)
-    moves: ClassVar[tuple[str, ...]] = ("gradient",)
-    fades: ClassVar[bool] = True
+    numbers: ClassVar[int] = NUMBERS
 
     def make_model(self, form: str, levels: Levels, groups: int, tasks: int, features: int, dense: bool) -> Coin:
         """Return an empty model for nested groups, with (w, θ, G, R) for each weight and L for each feature."""
@@ -138,18 +144,13 @@ class CoinBetting:
         largest = Storage(self.storage).make_table(1, features, dense, shared=True)
         return Coin(*tables, levels, largest, float(self.alpha), float(self.wealth))
 
-    @cached_property
-    def tables(self) -> Storage:
-        """The storage that creates and resizes the tables of weights."""
-        return Storage(self.storage, numbers=NUMBERS)
-
 
 #: Labels with less noise than this give precisions whose products do not fit a float.
 LEAST_NOISE = 1e-50
 
 
 @spec.part
-class DiagonalAROW:
+class DiagonalAROW(_NestedGroups):
     """Diagonal AROW: a mean and a variance for each weight of the tasks and their groups.
 
     y is the label, x_j feature j, and M the matrix by which tasks share updates.
@@ -184,9 +185,7 @@ class DiagonalAROW:
     r: float = spec.field(default=10.0, above=0)
     storage: Literal["auto", "dense", "sparse"] = spec.field(STORAGE, default="auto")
 
-    forms: ClassVar[tuple[str, ...]] = ("levels",)
     moves: ClassVar[tuple[str, ...]] = ("confidence",)
-    fades: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if self.r < LEAST_NOISE:
@@ -197,8 +196,3 @@ class DiagonalAROW:
     ) -> ConfidenceWeights:
         """Return an empty model for nested groups, with the mean and the added precision of each weight."""
         return ConfidenceWeights(*self.tables.make_pair(groups, tasks, features, dense), levels, float(self.r))
-
-    @cached_property
-    def tables(self) -> Storage:
-        """The storage that creates and resizes the tables of weights."""
-        return Storage(self.storage, numbers=2)
