@@ -113,14 +113,18 @@ class Page:
         self.errors, self.requests, self._events = [], [], []
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.call(f"{domain}.enable")
-        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": touch}
-        self.call("Emulation.setDeviceMetricsOverride", **size)
+        self.resize(width, height, touch)
         self.call("Emulation.setTouchEmulationEnabled", enabled=touch)
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.call("Emulation.setEmulatedMedia", features=[scheme])
 
     def call(self, method, **arguments):
         return self._browser.call(self._timeout, method, self, **arguments)
+
+    def resize(self, width, height=900, touch=False):
+        """Show it in this many pixels."""
+        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": touch}
+        self.call("Emulation.setDeviceMetricsOverride", **size)
 
     def open(self, path):
         """Load a file, or an address, and wait until it and its scripts are done."""

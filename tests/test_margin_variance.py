@@ -58,7 +58,7 @@ def test_of_tasks_nobody_has_seen_too(model):
 # -- predictions -------------------------------------------------------------------------------------------------------
 
 
-def new_names(n=40):
+def new_names(n=28):
     """Records of numbers and a category, of which names and values go on coming; labels, and tasks."""
     rng = np.random.default_rng(3)
     records = []

@@ -57,7 +57,7 @@ VIEWS = {
 
 
 @pytest.mark.parametrize("view", ["desk", slow("phone"), slow("dark"), "small"])
-def test_a_browser_draws_it_without_an_error(view, chromium, tmp_path):
+def test_a_browser_draws_it_without_an_error_and_sorts_and_searches_its_table(view, chromium, tmp_path):
     path = full_report(tmp_path / "report.html", n_tasks=80)
     with chromium.page(**VIEWS[view]) as page:
         page.open(path)
@@ -68,6 +68,15 @@ def test_a_browser_draws_it_without_an_error(view, chromium, tmp_path):
             assert page.ask(f"[...document.querySelectorAll('.plot')].every(e => e.querySelector('{drawn}'))")
         assert page.ask("document.documentElement.scrollWidth") <= VIEWS[view]["width"]
         assert page.ask(OVERFLOWING) == []
+        up, down = page.ask(SORTED)
+        assert len(up) == 80
+        assert up == sorted(up)
+        assert down == up[::-1]
+        assert page.ask(FOUND) == ["N100"]
+        page.resize(390)
+        cells = "[...document.querySelectorAll('.looked-up tbody tr:not([hidden]) :is(th, td)')]"
+        assert page.ask(f"{cells}.every(e => e.getBoundingClientRect().right <= innerWidth)")
+        assert page.errors == []
 
 
 OVERFLOWING = """
@@ -94,20 +103,6 @@ FOUND = """
   return [...document.querySelectorAll('.looked-up tbody tr')].filter(row => !row.hidden).map(row => row.cells[0].textContent);
 })()
 """
-
-
-@pytest.mark.parametrize("width", [slow(1400), 390])
-def test_the_table_of_tasks_is_sorted_and_searched(width, chromium, tmp_path):
-    with chromium.page(width=width) as page:
-        page.open(full_report(tmp_path / "report.html", n_tasks=80))
-        up, down = page.ask(SORTED)
-        assert len(up) == 80
-        assert up == sorted(up)
-        assert down == up[::-1]
-        assert page.ask(FOUND) == ["N100"]
-        cells = "[...document.querySelectorAll('.looked-up tbody tr:not([hidden]) :is(th, td)')]"
-        assert page.ask(f"{cells}.every(e => e.getBoundingClientRect().right <= innerWidth)")
-        assert page.errors == []
 
 
 @pytest.mark.parametrize("width", [1280, slow(390)])

@@ -13,6 +13,7 @@ import time
 import types
 from datetime import date, datetime
 from decimal import Decimal
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -53,9 +54,14 @@ def here(monkeypatch):
     monkeypatch.setattr(driver, "learn_on_ray", learn_here)
 
 
-def records(n=N):
+@cache
+def records():
     """Records with missing numbers and with line breaks inside of quotes, labels of several kinds."""
-    for i, row in enumerate(rows(n, n_tasks=30)):
+    return [*drawn()]
+
+
+def drawn():
+    for i, row in enumerate(rows(N, n_tasks=30)):
         row["price"] = None if i % 97 == 5 else row["price"]
         row["shop"] = f"{row['shop']}\nside" if i % 11 == 0 else row["shop"]
         row["amount"] = round(row["age"] * 2 + int(row["user"][1:]) % 3, 3)
@@ -64,7 +70,7 @@ def records(n=N):
 
 def write(path, data=None):
     """Write records in the format of a file's ending."""
-    table = pd.DataFrame(list(records() if data is None else data))
+    table = pd.DataFrame(records() if data is None else data)
     if path.suffix == ".csv":
         table.to_csv(path, index=False)
     elif path.suffix == ".jsonl":
@@ -128,7 +134,7 @@ def shards_of(folder):
 
 
 def test_a_shard_is_one_process_over_its_tasks_behind_the_common_start(here, tmp_path):
-    data, rest = list(records()), tmp_path / "rest.csv"
+    data, rest = records(), tmp_path / "rest.csv"
     arguments = command(write(tmp_path / "all.csv", data), "adaptive")
     run("learn", *arguments, "--workers", "3", "--common-start", "300", "--output", tmp_path / "shards")
     run("learn", *command(write(tmp_path / "start.csv", data[:300]), "adaptive"), "-o", tmp_path / "start.coterie")
@@ -177,11 +183,11 @@ TASKS_OF_TYPES = {
 
 @pytest.mark.parametrize("name", TASKS_OF_TYPES)
 def test_tasks_of_each_type_and_in_each_container_reach_their_shard(here, name, tmp_path):
-    tasks = pa.concat_arrays([TASKS_OF_TYPES[name]] * 20)
-    X = pd.DataFrame({"x": np.linspace(-1.0, 1.0, 400)})
-    y = (X["x"] * np.arange(1.0, 401.0) % 2.0 > 0.7).astype(int)
+    tasks = pa.concat_arrays([TASKS_OF_TYPES[name]] * 6)
+    X = pd.DataFrame({"x": np.linspace(-1.0, 1.0, 120)})
+    y = (X["x"] * np.arange(1.0, 121.0) % 2.0 > 0.7).astype(int)
     pq.write_table(pa.table({"task": tasks, "x": X["x"], "y": y}), tmp_path / "data.parquet")
-    options = {"task": "task", "label": "y", "common_start": 100, "alone": True}
+    options = {"task": "task", "label": "y", "common_start": 40, "alone": True}
     distributed.learn(
         str(tmp_path / "data.parquet"), ct.MultitaskLogistic(), workers=3, output=tmp_path / "m", **options
     )
@@ -384,7 +390,7 @@ def test_a_task_is_forgotten_in_every_shard(here, tmp_path):
 
 
 def test_bad_records_are_named_by_their_place_in_the_files(here, tmp_path):
-    data = list(records())
+    data = [*map(dict, records())]
     data[700]["click"] = "maybe"
     arguments = (*command(write(tmp_path / "records.csv", data[:500]), "adaptive"), tmp_path / "more.csv")
     write(tmp_path / "more.csv", data[500:])

@@ -867,10 +867,10 @@ def test_a_killed_service_has_all_that_it_acknowledged(tmp_path):
 
 
 def test_a_service_that_is_told_to_end_answers_what_is_under_way(tmp_path):
-    """A body that does not come is waited for during ten seconds, here five, and then told."""
+    """A body that does not come is waited for during ten seconds, here three, and then told."""
     import httpx2 as httpx
 
-    grace = "import coterie.cli.serve as serve; serve.GRACE = 5"
+    grace = "import coterie.cli.serve as serve; serve.GRACE = 3"
     process, url = start(tmp_path, "--learner", "MultitaskLogistic()", before=grace)
     record = {"task": "ann", "x": {"a": 1.0}, "y": True}
     body, first = (json.dumps({"records": [record | {"id": name}]}).encode() for name in "ef")
