@@ -315,7 +315,7 @@ MODELS = {
         "arrays with gaps",
         lambda: ct.MultitaskMixedEffectsClassifier(random_slope_variance=0, half_life=_HALF_LIVES),
     ),
-    "mixed-effects-gradient": ("pairs", lambda: ct.MultitaskMixedEffectsClassifier(many_features="gradient")),
+    "mixed-effects-ignore": ("pairs", lambda: ct.MultitaskMixedEffectsClassifier(many_features="ignore")),
     # mixtures
     "sharing": ("arrays", lambda: AdaptiveSharingClassifier("cheap")),
     "sharing-default": ("arrays with gaps", lambda: ct.AdaptiveSharingClassifier()),

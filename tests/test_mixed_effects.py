@@ -40,18 +40,18 @@ def literal_of(model, logistic):
     )
 
 
-def run(literal, y, delay=0, weights=None):
+def run(literal, y, delay=0, weights=None, X=X, task=TASK):
     """What the literal model says of each record before its label, and the scale of labels then."""
     weights, margins = np.ones(len(y)) if weights is None else weights, np.zeros(len(y))
     known = [(0.0, 1.0)] * (len(y) + 1) if literal.logistic else scales(y, weights)
     for t in range(len(y) + delay):
         if t < len(y):
             mean, deviation = known[max(t - delay, 0)]
-            margins[t] = mean + (deviation or 1.0) * literal.margin(X[t], TASK[t])
+            margins[t] = mean + (deviation or 1.0) * literal.margin(X[t], task[t])
         if t >= delay:
             s = t - delay
             z = 2.0 * y[s] - 1.0 if literal.logistic else inside(y[s], known[s + 1])
-            literal.learn(X[s], TASK[s], z, weight=weights[s])
+            literal.learn(X[s], task[s], z, weight=weights[s])
     return margins
 
 
@@ -199,7 +199,7 @@ def test_more_features_than_the_limit_are_refused_before_anything_is_learned(way
     if first:
         learn(model, few[:first], y[:first], task[:first])
     before = model.predict(few, task=task) if first and not singly and way != "dictionaries" else None
-    expected = rf"at most {LIMIT - 1} features, got {LIMIT + 3}: .*Use AdaptiveSharing.*many_features='gradient'"
+    expected = rf"at most {LIMIT - 1} features, got {LIMIT + 3}: .*Use AdaptiveSharing.*many_features='ignore'"
     with pytest.raises(ValueError, match=expected):
         learn(model, WIDE[first:], y[first:], ["eve", *task[first + 1 :]])
     if not first:
@@ -213,26 +213,21 @@ def test_more_features_than_the_limit_are_refused_before_anything_is_learned(way
 
 
 @pytest.mark.parametrize("labels", LABELS)
-def test_a_gradient_model_goes_on_beyond_the_limit(labels, tmp_path):
-    """Its predictions are those of a model with intercepts that learned from the start."""
+def test_features_beyond_the_limit_can_be_ignored(labels, tmp_path):
+    """The first are learned as by the literal filter; a model of a file goes on alike."""
     y, task = (WIDE[:, 0] if labels == "numbers" else WIDE[:, 0] > 0), np.arange(60) % 3
     few = np.where((np.arange(60)[:, None] < 30) & (np.arange(LIMIT + 3) >= 100), 0.0, WIDE)
-    model = KINDS[labels](scale="none", many_features="gradient")
-    baseline = {"numbers": ct.MultitaskRegressor, "classes": ct.MultitaskLogistic}[labels]
-    gradient = baseline(ct.tasks.Intercepts(), scale="none")
-    strict = KINDS[labels](scale="none")
-    near, beyond = (ct.progressive_validation(regressor, few, y, task=task) for regressor in (model, gradient))
-    first = ct.progressive_validation(strict, few[:30], y[:30], task=task[:30])
-    margins = (lambda trace: trace.prediction) if labels == "numbers" else (lambda trace: trace.margin)
-    np.testing.assert_array_equal(margins(near)[:30], margins(first))
-    np.testing.assert_array_equal(margins(near)[31:], margins(beyond)[31:])
-    assert np.isfinite(margins(near)).all()
+    model = KINDS[labels](scale="none", many_features="ignore")
+    trace = ct.progressive_validation(model, few, y, task=task)
+    literal = literal_of(model, labels == "classes")
+    literal.most = 0
+    assert_close(trace.margin if labels == "classes" else trace.prediction, run(literal, y, X=few, task=task))
+    assert (model.coef_ != 0.0).any(axis=0).sum() == LIMIT - 1
     model.save(tmp_path / "model")
-    np.testing.assert_array_equal(ct.load(tmp_path / "model").predict(few, task=task), gradient.predict(few, task=task))
-    np.testing.assert_array_equal(model.coef_, gradient.coef_)
-    with pytest.raises(AttributeError, match="many_features='raise'"):
-        model.margin_variance(few, task=task)
-    assert np.isfinite(margins(ct.progressive_validation(model.__sklearn_clone__(), few, y, task=task, delay=5))).all()
+    again = ct.load(tmp_path / "model")
+    for going in (model, again):
+        going.partial_fit(few[::-1], y[::-1], task=task)
+    np.testing.assert_array_equal(again.predict(few, task=task), model.predict(few, task=task))
 
 
 # -- refusals ----------------------------------------------------------------------------------------------------------

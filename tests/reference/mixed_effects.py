@@ -67,7 +67,7 @@ class MixedEffects:
 
     def has_left(self) -> bool:
         """Tell whether there were more features than the limit."""
-        return len(self.order) > self.most
+        return 0 < self.most < len(self.order)
 
     def own(self, task: Hashable, prior: Any = None) -> tuple[Any, Any]:
         """v_k and q of a task, of which v_k / q and 1 / q - 1 / q(0) are known."""

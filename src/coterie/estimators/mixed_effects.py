@@ -10,13 +10,10 @@ from typing import ClassVar, Literal, Self
 from coterie import spec
 from coterie.data.label_encoders import NumberLabelEncoder
 from coterie.models.contract import BaseLearner
-from coterie.models.linear_learner import LinearLearner
-from coterie.models.mixed_effects_learner import MixedEffectsLearner, Prior, SuccessionLearner
-from coterie.tasks.relations import Intercepts
+from coterie.models.mixed_effects_learner import MixedEffectsLearner, Prior
 from coterie.types import Estimator, Json, Part
-from coterie.updates.rules import Logistic, Squared
-from coterie.updates.weights import AdaptiveGradient
-from coterie.updates.weights.time_decay import half_lives, with_half_life
+from coterie.updates.rules import Squared
+from coterie.updates.weights.time_decay import half_lives
 
 from .estimator import baseline_parameters
 from .intervals import PredictsIntervals
@@ -25,9 +22,6 @@ from .online_model import LabelKind
 from .parameter_fields import SCALE, LinearEstimator
 from .regression import MultitaskRegressor
 from .second_order import margin_variance
-
-#: The steps of the gradient model beyond the limit of features.
-STEPS = {"regressor": 0.3, "classifier": 0.7}
 
 
 @spec.with_constructor
@@ -40,7 +34,7 @@ class MixedEffectsEstimator(LinearEstimator):
     intercept_variance: float = spec.field(default=10.0, at_least=0)
     slope_variance: float = spec.field(default=1.0, at_least=0)
     half_life: float | tuple[float, float] | None = None
-    many_features: Literal["raise", "gradient"] = "raise"
+    many_features: Literal["raise", "ignore"] = "raise"
     scale: Literal["none", "standard", "unit", "auto"] | None = spec.field(SCALE, default="auto")
 
     _instead: ClassVar[str]
@@ -59,9 +53,7 @@ class MixedEffectsEstimator(LinearEstimator):
         variances = has_intercept * float(self.intercept_variance), float(self.slope_variance)
         if self.many_features == "raise":
             return MixedEffectsLearner(prior, logistic, variances, self._instead)
-        gradient = with_half_life(AdaptiveGradient(STEPS[self._kind], storage=self.storage), self.half_life)
-        successor = LinearLearner(gradient, Intercepts(), Logistic() if logistic else Squared())
-        return SuccessionLearner(MixedEffectsLearner(prior, logistic, variances), successor)
+        return MixedEffectsLearner(prior, logistic, variances, most=0)
 
     margin_variance = margin_variance
 
@@ -70,12 +62,9 @@ class MixedEffectsEstimator(LinearEstimator):
 
     @classmethod
     def _as_baseline(cls, model: Estimator) -> Self:
-        """Return an unfitted mixed-effects model with random intercepts that reads records as ``model`` does.
-
-        Beyond the limit of features it continues with gradients.
-        """
+        """Return an unfitted mixed-effects model with random intercepts that reads records as ``model`` does."""
         reading: Json = {"scale": None} | baseline_parameters(model) | {"fit_intercept": True}
-        baseline = cls(random_slope_variance=0.0, many_features="gradient", **reading)
+        baseline = cls(random_slope_variance=0.0, many_features="ignore", **reading)
         baseline._expects_tasks = False  # records without a task are the compared model's to warn of
         return baseline
 
@@ -115,16 +104,15 @@ class MultitaskMixedEffectsRegressor(PredictsIntervals, MixedEffectsEstimator):
     half_life : float, or two of them, optional
         The number of records after which precisions beyond the prior count half. With two numbers, the
         first is for shared weights, the second, in records of the task, for a task's own weights.
-    many_features : {"raise", "gradient"}, default="raise"
-        The behaviour if there are more than 127 non-zero features. ``"raise"`` raises ValueError. ``"gradient"``
-        changes to the predictions of a :class:`MultitaskRegressor` with :class:`coterie.tasks.Intercepts` that has
-        learned from the first record on; the model then has no intervals and no variances.
+    many_features : {"raise", "ignore"}, default="raise"
+        The behaviour if there are more than 127 non-zero features. ``"raise"`` raises ValueError. ``"ignore"``
+        learns the first 127; the weights of others keep their prior variances.
     fit_intercept, scale, log
         A constant feature, the scaling of numbers, and columns to take the logarithm of; see
         :class:`AdaptiveSharingRegressor`. Entries of records are divided by that of the constant, so they are z-scores
         under ``"auto"``, too. Without a constant there are no intercepts, shared or of a task.
     storage
-        The storage of the gradient model, see :class:`MultitaskPerceptron`.
+        The storage of the gradient models that it is compared with, see :class:`MultitaskPerceptron`.
     task_column, new_task, max_tasks
         See :class:`MultitaskPerceptron`.
 
@@ -168,9 +156,7 @@ class MultitaskMixedEffectsRegressor(PredictsIntervals, MixedEffectsEstimator):
     """
 
     _kind: ClassVar[Literal["classifier", "regressor"]] = "regressor"
-    _instead: ClassVar[str] = (
-        "Use AdaptiveSharingRegressor() or many_features='gradient', which go on without mixed effects"
-    )
+    _instead: ClassVar[str] = "Use AdaptiveSharingRegressor(), or many_features='ignore' to learn the first of them"
 
     @property
     def noise_variance_(self) -> float:
@@ -214,8 +200,7 @@ class MultitaskMixedEffectsClassifier(MixedEffectsEstimator):
     intercept_variance, slope_variance : float >= 0
         Prior variances of the shared intercept and of each shared slope. Features are z-scores by default.
     half_life, many_features, fit_intercept, scale, log, storage
-        See :class:`MultitaskMixedEffectsRegressor`; ``many_features="gradient"`` continues with
-        :class:`MultitaskLogistic`.
+        See :class:`MultitaskMixedEffectsRegressor`.
     task_column, new_task, max_tasks, class_weight
         See :class:`MultitaskPerceptron`.
 
@@ -252,9 +237,7 @@ class MultitaskMixedEffectsClassifier(MixedEffectsEstimator):
     True
     """
 
-    _instead: ClassVar[str] = (
-        "Use AdaptiveSharingClassifier() or many_features='gradient', which go on without mixed effects"
-    )
+    _instead: ClassVar[str] = "Use AdaptiveSharingClassifier(), or many_features='ignore' to learn the first of them"
 
     random_slope_variance: float = spec.field(default=0.1, at_least=0)
     _: KW_ONLY

@@ -6,7 +6,6 @@ The arithmetic is in ``_compiled/primal/kalman_filter.py``.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -16,7 +15,7 @@ import numpy as np
 from coterie import spec
 from coterie._compiled.core.arrays import Dropped
 from coterie._compiled.core.checks import require
-from coterie._compiled.core.records import Csr, Rows, widths_of
+from coterie._compiled.core.records import Rows, widths_of
 from coterie._compiled.primal.calls import RecordCalls
 from coterie._compiled.primal.gaussian import Gaussian
 from coterie._compiled.primal.kalman_filter import (
@@ -34,21 +33,16 @@ from coterie.tasks.index import Index
 from coterie.types import Floats, Json
 
 from .contract import (
-    AnyRows,
-    BaseLearner,
     Batch,
     Capabilities,
     Codes,
     Features,
     InputShape,
     Margins,
-    MemberLearner,
-    MembersState,
     Predictions,
     RoundCount,
     UpdateResult,
     learn_in_pieces,
-    without_nan,
 )
 from .linear_learner import CompiledLearner, result_of
 from .state import State, arrays_of
@@ -97,7 +91,7 @@ class MixedEffectsLearner(CompiledLearner):
         The advice at the end of the error for records with more features than the limit. If empty, such records stop
         the model instead.
     most : int, default=LIMIT
-        The number of features beyond which it stops; it learns the first ``LIMIT``.
+        The number of features beyond which it stops, 0 for never; it learns the first ``LIMIT``.
     """
 
     def __init__(
@@ -317,7 +311,7 @@ class MixedEffectsLearner(CompiledLearner):
         require(saved.parameters == self._parameters, "the priors are not those of the model's parameters")
         own = {name: array_of(arrays, name, like) for name, like in _own_arrays(empty).items()}
         columns, triangle, width = own["columns"], own["triangle"], len(own["mean"])
-        require(len(columns) <= self.most, "there are more columns of features seen than the limit")
+        require(len(columns) <= max(self.most, LIMIT), "there are more columns of features seen than the limit")
         require(triangle.shape == (width * (width + 1) // 2,), "the covariances of the shared weights do not fit")
         covariance = np.zeros((width, width))
         covariance[np.tril_indices(width)] = covariance.T[np.tril_indices(width)] = triangle
@@ -337,7 +331,7 @@ class MixedEffectsLearner(CompiledLearner):
             work=FilterWork.with_width(width),
         )
         model.check(len(tasks), saved.features)
-        counted = min(int(model.clock[0]), self.most)
+        counted = min(int(model.clock[0]), max(self.most, LIMIT))
         require(len(columns) == counted, f"it has {len(columns)} features seen, but its counter is {counted}")
         require(model.noise[1] >= 1.0, "the count of residuals is below 1")
         return State(model, tasks, None, saved.features, False, len(tasks), saved.rounds)
@@ -347,92 +341,9 @@ def _own_arrays(model: MixedEffects) -> Arrays:
     """Copy the arrays of a model that cannot be recomputed from others."""
     arrays = {name: getattr(model, name).copy() for name in ("clock", "pulls", "precisions", "noise")}
     mean, covariance = model.shared
-    columns = model.seen.columns[: min(model.clock[0], model.most)].copy()
+    columns = model.seen.columns[: min(model.clock[0], max(model.most, LIMIT))].copy()
     triangle = covariance[np.tril_indices(len(mean))]
     if model.prior.rate:  # the last numbers are not those of a feature
         positions = [*range(min(len(columns), LIMIT)), LIMIT]
         arrays |= {"ridges": model.prior.ridges[positions], "squares": model.prior.squares[positions]}
     return arrays | {"columns": columns, "mean": mean.copy(), "triangle": triangle}
-
-
-class SuccessionLearner(MemberLearner):
-    """Predicts by a mixed-effects model until that stops, then by a second learner; both learn from the start.
-
-    Parameters
-    ----------
-    first : MixedEffectsLearner
-        The model that stops beyond the limit of features.
-    successor : learner
-        A learner of the same labels; its margins are log-odds if those of ``first`` are.
-    """
-
-    def __init__(self, first: MixedEffectsLearner, successor: BaseLearner) -> None:
-        self.learners = [first, successor]
-        tasks_independent = successor.traits.tasks_independent
-        self.traits = replace(
-            first.traits, asks=False, tasks_independent=tasks_independent, has_variances=False, has_intervals=False
-        )
-
-    # -- rounds -------------------------------------------------------------------------------------------------------
-
-    def predict(self, state: MembersState, batch: Batch) -> Predictions:
-        """Return the predictions of a batch without changing the state."""
-        return self._combine(self.predict_members(state, batch))
-
-    @staticmethod
-    def _combine(members: Sequence[Predictions]) -> Predictions:
-        first, successor = (member.margins for member in members)
-        return Predictions(np.where(np.isnan(first), successor, first), None, tuple(map(without_nan, members)))
-
-    def learn(self, state: MembersState, batch: Batch, y: Floats) -> UpdateResult:
-        """Predict and learn records; see :meth:`coterie.models.contract.BaseLearner.learn`."""
-        first, successor = self.learn_members(state, batch, [y, y])
-        state.rounds += len(y)
-        own = np.where(np.isnan(first.own), successor.own, first.own)
-        predictions = self._combine([first.predictions, successor.predictions]).replace_first(batch.predictions)
-        return UpdateResult(predictions, own, np.maximum(first.steps, successor.steps))
-
-    def predict_one(self, state: MembersState, rows: Csr, i: int) -> float:
-        """Return the margin of one record of the known task number i."""
-        first, successor = self.pairs(state)
-        margin = float(first[0].predict_one(first[1], rows, i))
-        return float(successor[0].predict_one(successor[1], rows, i)) if np.isnan(margin) else margin
-
-    def learn_one(self, state: MembersState, rows: Csr, i: int, y: float) -> None:
-        """Learn one record in both learners."""
-        self.learn_one_in_members(state, rows, i, y)
-
-    def variances(self, state: MembersState, batch: Batch) -> Floats:
-        """Raise AttributeError: the successor has no variances."""
-        raise AttributeError("a model with many_features='gradient' has no variances; use many_features='raise'")
-
-    def intervals(self, state: MembersState, batch: Batch, level: float) -> tuple[Margins, Floats]:
-        """Raise AttributeError: the successor has no intervals."""
-        raise AttributeError("a model with many_features='gradient' has no intervals; use many_features='raise'")
-
-    # -- learned parameters: those of the learner that predicts -------------------------------------------------------
-
-    def _ask_active(self, method: str, state: MembersState, *arguments: Any) -> Floats:
-        first, successor = self.pairs(state)
-        learner, inner = successor if first[0].has_left(first[1]) else first
-        return np.asarray(getattr(learner, method)(inner, *arguments))
-
-    def linear_part(self, state: MembersState, batch: Batch, record: AnyRows | None = None) -> Margins:
-        """Return the part of margins that is a weighted sum of features, for the learner in use."""
-        return self._ask_active("linear_part", state, batch, record)
-
-    def weights(self, state: MembersState) -> Floats:
-        """Return the weights of the model in use, shape (n_tasks, n_features)."""
-        return self._ask_active("weights", state)
-
-    def intercepts(self, state: MembersState) -> Floats:
-        """Return the intercept of each task's margin."""
-        return self._ask_active("intercepts", state)
-
-    def share(self, state: MembersState) -> Floats:
-        """Return for each task the fraction of its updates that is shared."""
-        return self._ask_active("share", state)
-
-    def relation_matrix(self, state: MembersState, among: Sequence[int] | None = None) -> Floats:
-        """Return the relation matrix A⁻¹ in the paper's scaling, of all tasks or of the task numbers ``among``."""
-        return self._ask_active("relation_matrix", state, among)

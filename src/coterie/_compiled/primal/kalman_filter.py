@@ -30,7 +30,7 @@ noise 1.
 
 Features are numbered when they are first non-zero, so that hashed columns and columns of zeros need no room; until then
 they have their prior variance. Only the first ``LIMIT`` are learned: the others keep it. A model that has seen more
-features than ``most`` stops permanently: its margin is NaN, and its numbers are dropped.
+features than ``most``, unless that is 0, stops permanently: its margin is NaN, and its numbers are dropped.
 """
 
 from __future__ import annotations
@@ -142,8 +142,9 @@ class MixedEffects(NamedTuple):
     ``priors`` are the prior variances of the shared constant and slopes, ``prior`` the prior of a task's own weights;
     ``kept`` are the decay factors of the precisions of a task's own and of shared weights; ``logistic`` is 1 for labels
     of two classes, 0 for numbers. ``clock`` has the number of features seen, ``most + 1`` if there were more than
-    ``most``. ``pulls`` and ``precisions`` (K, c) are v / q and 1 / q - 1 / q(0); (K, 1) if tasks have no slopes of
-    their own. ``noise`` has the sum of e² / (r + s²) of numbers and their count, starting with one of 1.
+    ``most``; if that is 0, they are counted to ``LIMIT`` only. ``pulls`` and ``precisions`` (K, c) are v / q and
+    1 / q - 1 / q(0); (K, 1) if tasks have no slopes of their own. ``noise`` has the sum of e² / (r + s²) of numbers
+    and their count, starting with one of 1.
     """
 
     priors: Any
@@ -182,7 +183,7 @@ class MixedEffects(NamedTuple):
     @property
     def has_left(self) -> bool:
         """True if the model has stopped because there were more features than ``most``."""
-        return bool(self.clock[0] > self.most)
+        return bool(0 < self.most < self.clock[0])
 
     @property
     def columns(self) -> NDArray[np.int32]:
@@ -260,7 +261,7 @@ class MixedEffects(NamedTuple):
     def check(self, tasks: int, features: int) -> None:
         """Raise ValueError for wrong shapes, or numbers that no sequence of updates leads to."""
         require_shape("clock of mixed effects", self.clock, 1)
-        require_within("number of features seen", self.clock, 1, min(features, self.most) + 1)
+        require_within("number of features seen", self.clock, 1, min(features, max(self.most, LIMIT)) + 1)
         require_shape("columns of features seen", self.seen.columns, WIDEST)
         columns = self.seen.columns[: 0 if self.has_left else self.clock[0]]
         require_within("columns of features seen", columns[1:], 0, features - 1)
@@ -301,19 +302,25 @@ def _position(seen, column, guess):
 
 
 @no_refcount
+def has_stopped(model):
+    """Return True if the model has seen more features than it may."""
+    return 0 < model.most < model.clock[0]
+
+
+@no_refcount
 def _add_features(model, rows, t):
     """Add the non-zero features of a record to the features seen."""
-    seen = model.seen
+    seen, last = model.seen, max(model.most, LIMIT)
     for k in range(begin(rows, t), end(rows, t)):
-        if model.clock[0] <= model.most and value(rows, t, k) != 0.0:
+        if model.clock[0] <= last and value(rows, t, k) != 0.0:
             at = find(seen, feature(rows, t, k))
             if seen.table[at] < 0:
-                if model.clock[0] < model.most:
+                if model.clock[0] < last:
                     seen.table[at] = model.clock[0]
                     seen.columns[model.clock[0]] = feature(rows, t, k)
                 if model.clock[0] < LIMIT:
                     model.prior.ridges[model.clock[0]] = model.prior.ridges[LIMIT]
-                model.clock[0] += 1
+                model.clock[0] += 1 if model.clock[0] < last or model.most > 0 else 0
 
 
 @no_refcount
@@ -379,7 +386,7 @@ def predict_margin(model, i, rows, t):
 
     Log-odds are divided by sqrt(1 + π s² / 8), where s² is their variance.
     """
-    if model.clock[0] > model.most:
+    if has_stopped(model):
         return np.nan
     notes, width = model.work.notes, min(model.clock[0], model.shared.mean.size)
     notes[UNSEEN] = _write_record(model.seen, rows, t, width, model.work.x)
@@ -401,7 +408,7 @@ def learn(model, i, y, rows, t, in_time):
     """
     if model.work.notes[NEEDED] > model.clock[0]:
         _add_features(model, rows, t)
-    if model.clock[0] > model.most:
+    if has_stopped(model):
         return 0.0
     work, width = model.work, min(model.clock[0], LIMIT)
     notes, learns_prior = work.notes, in_time and model.prior.rate > 0.0
@@ -487,7 +494,7 @@ def _moved_ridge(ridge, step):
 def has_room(model, i, rows, t):
     """Return True if record t of task i needs no more memory, or the model has stopped. Else store the size needed."""
     needed, width, j = model.clock[0], model.shared.mean.size, 0
-    if needed > model.most:
+    if has_stopped(model):
         return width == 0
     for k in range(begin(rows, t), end(rows, t)):
         j = _position(model.seen, feature(rows, t, k), j + 1)
