@@ -4,6 +4,8 @@ import json
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 
@@ -322,3 +324,75 @@ def test_levels_that_are_refused(houses):  # noqa: F811 - the fixture
     no_intervals = "--level is not supported: MultitaskRegressor has no intervals"
     assert no_intervals in refused("predict", "half", "houses.csv", "--level", "0.5")
     assert command("predict", "half", "houses.csv").stdout.splitlines()[0] == "place,task,prediction"
+
+
+# -- tables sorted by task ---------------------------------------------------------------------------------------------
+
+SORTED = np.repeat(np.arange(12), np.random.default_rng(8).permutation(12) + 1)
+ORDER = np.argsort(np.concatenate([np.arange(n) for n in np.bincount(SORTED)]), kind="stable")
+TABLE = pd.DataFrame(np.random.default_rng(9).standard_normal((len(SORTED), 3)), columns=["a", "b", "c"])
+SCORE = TABLE.a + SORTED + 0.1 * np.arange(len(SORTED))
+HANDED = {
+    "frame": lambda table, task: (table.assign(task=task), None),
+    "task": lambda table, task: (table, task),
+    "array": lambda table, task: (table.to_numpy(), task),
+    "sparse": lambda table, task: (sp.coo_array(table.to_numpy()), task),
+    "polars": lambda table, task: (pl.from_pandas(table), pl.Series(task)),
+    "arrow": lambda table, task: (pa.Table.from_pandas(table, preserve_index=False), pa.array(task)),
+    "dictionaries": lambda table, task: (table.to_dict("records"), task.tolist()),
+}
+
+
+@pytest.mark.parametrize("handed", HANDED)
+@pytest.mark.parametrize("passes", [1, 3])
+def test_a_table_sorted_by_task_is_fitted_in_turn(handed, passes):
+    """One record of each task after the other, as if they had come so; only estimators that learn how much tasks share."""
+    column = "task" if handed == "frame" else None
+    weights = np.linspace(1.0, 2.0, len(SORTED))
+    X, task = HANDED[handed](TABLE, SORTED)
+    turned, turns = HANDED[handed](TABLE.iloc[ORDER], SORTED[ORDER])
+    for make in (ct.AdaptiveSharingRegressor, ct.MultitaskMixedEffectsRegressor, ct.MultitaskRegressor):
+        one, other = (
+            make(task_column=column).fit(X, y, task, sample_weight=weight, n_passes=passes)
+            for X, y, task, weight in ((X, SCORE, task, weights), (turned, SCORE[ORDER], turns, weights[ORDER]))
+        )
+        alike = np.array_equal(one.predict(X, task=task), other.predict(X, task=task))
+        assert alike == (make is not ct.MultitaskRegressor)
+
+
+def test_classes_of_a_table_sorted_by_task_are_fitted_in_turn():
+    third = (SCORE.round() % 3).to_numpy()
+    models = (ct.AdaptiveSharingClassifier, third > 0), (lambda: ct.OneVsRest(ct.AdaptiveSharingClassifier()), third)
+    for make, y in models:
+        one, other = make().fit(TABLE, y, SORTED), make().fit(TABLE.iloc[ORDER], y[ORDER], SORTED[ORDER])
+        np.testing.assert_array_equal(one.predict_proba(TABLE, task=SORTED), other.predict_proba(TABLE, task=SORTED))
+
+
+def test_a_fault_in_a_table_sorted_by_task_is_named_by_its_place():
+    with pytest.raises(ValueError, match="label of record 7 "):
+        ct.AdaptiveSharingRegressor().fit(TABLE, [*SCORE[:7], "x", *SCORE[8:]], SORTED)
+    with pytest.raises(ValueError, match=f"got shape .3,. for {len(SORTED)} records"):
+        ct.AdaptiveSharingRegressor().fit(TABLE, SCORE, [1, 1, 2])
+
+
+def test_a_table_sorted_by_task_is_learned_nearly_as_well_as_in_random_order():
+    """Known truth: 40 levels far apart, so that the scale of labels changes with the first tasks."""
+    rng = np.random.default_rng(0)
+    task, X = np.repeat(np.arange(40), 30), rng.standard_normal((1200, 2))
+    truth = X[:, 0] + 5.0 * rng.standard_normal(40)[task]
+    y, anew = truth + 0.3 * rng.standard_normal(1200), rng.permutation(1200)
+    models = [ct.AdaptiveSharingRegressor() for _ in range(3)]
+    models[0].fit(X, y, task), models[1].fit(X[anew], y[anew], task[anew]), models[2].partial_fit(X, y, task=task)
+    errors = [np.sqrt(np.mean((model.predict(X, task=task) - truth) ** 2)) for model in models]
+    assert errors[2] > 4.0 * errors[0]  # as they come
+    assert errors[0] < 1.5 * errors[1]
+
+
+def test_a_stream_sorted_by_task_is_told_so(tmp_path):
+    TABLE.assign(task=SORTED, y=SCORE).to_csv(tmp_path / "sorted.csv", index=False)
+    options = ["--task", "task", "--label", "y", "--regression"]
+    advice = "records are sorted by task, so that models learn one task after the other: sort them by time, or shuffle"
+    assert advice in " ".join(command("learn", tmp_path / "sorted.csv", *options).stdout.split())
+    with pytest.warns(UserWarning, match=advice):
+        ct.compare(ct.AdaptiveSharingRegressor(), TABLE, SCORE, task=SORTED)
+    ct.compare(ct.AdaptiveSharingRegressor(), TABLE.iloc[ORDER], SCORE[ORDER], task=SORTED[ORDER])  # no warning

@@ -59,6 +59,7 @@ def _summarize(
 ) -> None:
     """Write the report and print the summary."""
     from coterie.evaluation.summary import summarize
+    from coterie.evaluation.trace import SORTED
 
     from . import printing
 
@@ -86,6 +87,8 @@ def _summarize(
         files = {"model": model, "report": report, "rescued": writer.rescued}
         printing.print_result(command, summary.to_json(), details, {"stopped": stopped}, files)
         return
+    if outcome.trace.is_sorted_by_task:
+        notes = (*notes, f"Hint: the records {SORTED}.")
     if not writer.paths and summary.against:
         notes = (*notes, "Next: --output OUT saves the model; --report OUT.html and --verbose show more.")
     lines = printing.summary_lines if outputs.verbose else printing.short_lines

@@ -19,7 +19,7 @@ from coterie._compiled.core.records import Csr, Dense
 from coterie._compiled.core.text_fields import LARGEST_VALUE
 from coterie.models.multiview.vocabularies import usable_number
 from coterie.tasks.index import is_missing_label
-from coterie.types import AnyLabels, AnyRecords, AnyRows, AnyTasks, Array, Record
+from coterie.types import AnyLabels, AnyRecords, AnyRows, AnyTasks, Array, Ints, Record
 from coterie.wording import warn
 
 from .block import Block
@@ -475,6 +475,27 @@ def count(X: AnyRecords) -> int:
     if hasattr(X, "shape"):
         return int(X.shape[0])
     return len(X) if hasattr(X, "__len__") else len(np.asarray(X))
+
+
+def interleaving(X: AnyRecords, task: AnyTasks, column: Hashable | None) -> Ints | None:
+    """Return the order that takes one record of each task in turn, for records sorted by task; None for others."""
+    labels = task_labels(split_task(X, task, column)[1], count(X))
+    starts = np.flatnonzero(np.append(True, labels[1:] != labels[:-1]))
+    if not 1 < len(starts) < len(labels) or len(set(labels[starts].tolist())) < len(starts):
+        return None
+    turns = np.arange(len(labels)) - np.repeat(starts, np.diff(np.append(starts, len(labels))))
+    return np.argsort(turns, kind="stable")
+
+
+def take_rows(X: AnyRecords, order: Ints) -> AnyRecords:
+    """Return the records, labels, tasks or weights at these positions, in the same form."""
+    if X is None or hasattr(X, "iloc"):
+        return None if X is None else X.iloc[order]
+    if hasattr(X, "to_pylist"):
+        return X.take(order)
+    if hasattr(X, "tocsr"):
+        return X.tocsr()[order]
+    return X[order] if hasattr(X, "shape") else [X[t] for t in order.tolist()]
 
 
 def one_row(x: AnyRecords) -> AnyRecords:

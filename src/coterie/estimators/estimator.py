@@ -225,7 +225,11 @@ class OnlineEstimator(Parameters):
         sample_weight: ArrayLike | None = None,
         n_passes: int | Literal["auto"] = 1,
     ) -> Self:
-        """Fit the model to X, y in order, discarding any previous fit.
+        """Fit the model to X, y, discarding any previous fit.
+
+        Records are learned in their order. If they are sorted by task, the adaptive estimators and mixed-effects
+        models learn one record of each task in turn instead, because weights and scales would follow one task after
+        the other.
 
         Parameters
         ----------
@@ -256,6 +260,24 @@ class OnlineEstimator(Parameters):
             For NaN or infinity, wrong shapes, other than two labels, or weights that are negative or not numbers. The
             model is then unchanged.
         """
+        arguments = X, y, task, sample_weight
+        try:
+            order = tabular.interleaving(X, task, self.task_column) if self._reading().expects_tasks else None
+            if order is not None:
+                return self._fit(n_passes, *(tabular.take_rows(part, order) for part in arguments))
+        except (IndexError, TypeError, ValueError):
+            pass  # refused again below, in words that name the place of the fault
+        return self._fit(n_passes, *arguments)
+
+    def _fit(
+        self,
+        n_passes: int | Literal["auto"],
+        X: Inputs,
+        y: types.Labels,
+        task: Tasks | None,
+        sample_weight: ArrayLike | None,
+    ) -> Self:
+        """Fit the model to X, y in this order."""
         passes = most_passes(n_passes)
         # a new model replaces the old one at the end: if the records are refused, what was learned before stays
         fresh = type(self)(**self.get_params(deep=False))

@@ -30,7 +30,7 @@ from .progressive import (
     require_scales,
 )
 from .stream_model import stream_model_of
-from .trace import Trace
+from .trace import SORTED, Trace
 from .verdict import Sums, Verdict
 
 #: The names of the baselines.
@@ -254,6 +254,8 @@ def compare(
     rounds, tasks = _rounds(models, records, y, task, tasks, sample_weight)
     reading = reading_files(map(stream_model_of, models.values()))
     comparison = side_by_side(models, rounds, asked, tasks, delay, count_learned(y, sample_weight), on_round)
+    if next(iter(comparison.traces.values())).is_sorted_by_task:
+        warn(f"the records {SORTED}")
     keep_encoder(X, reading)
     return comparison
 

@@ -64,6 +64,10 @@ class LabelRates(NamedTuple):
     of_likeliest: Floats
 
 
+#: Advice for such records, after their name.
+SORTED = "are sorted by task, so that models learn one task after the other: sort them by time, or shuffle them"
+
+
 @dataclass(frozen=True, repr=False)
 class Trace:
     """The trace of a stream with two classes: arrays of margins, predictions and labels, with one entry per round.
@@ -129,6 +133,12 @@ class Trace:
     def n(self) -> int:
         """The number of rounds."""
         return len(self.margin)
+
+    @property
+    def is_sorted_by_task(self) -> bool:
+        """True if each task, of several, ends before the next one begins."""
+        runs = 1 + int(np.count_nonzero(np.diff(self.task)))
+        return 1 < len(self.tasks) == runs < self.n
 
     @property
     def wrong(self) -> Flags:
