@@ -46,7 +46,8 @@ class Storage:
         """Resize a table for this many rows and features; it becomes sparse if it would be too large."""
         # the result must not depend on spare capacity of a dense table, which a loaded one does not have
         if table.dense and self.storage != "dense" and not dense and _too_large(table.numbers * rows * features):
-            table = table.to_sparse()
+            # copying is compiled, and a table without rows, as before the first task, has nothing to copy
+            table = table.to_sparse() if table.values.size else table.sparse.empty(0, table.numbers)
         return table if table.has_room(rows, features) else table.fit_features(features).fit_rows(rows)
 
     def make_pair(self, groups: int, tasks: int, features: int, dense: bool) -> tuple[Any, Any]:
