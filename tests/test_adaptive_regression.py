@@ -18,8 +18,8 @@ from streams import FORMS
 from terminal import refused
 from terminal import run as command
 from test_forget_task import FORGOTTEN
+from test_models_altered import array, number, rewritten, set_document
 from test_regression import NAMES, PRICES, TASK, X, Y, assert_close, houses, numbers  # noqa: F401 - houses is a fixture
-from test_saved_altered import array, number, rewritten, set_document
 
 MODEL = raw.AdaptiveSharingRegressor
 

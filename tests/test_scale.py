@@ -54,18 +54,16 @@ def here(monkeypatch):
     monkeypatch.setattr(driver, "learn_on_ray", learn_here)
 
 
-@cache
-def records():
-    """Records with missing numbers and with line breaks inside of quotes, labels of several kinds."""
-    return [*drawn()]
-
-
 def drawn():
+    """Records with missing numbers and with line breaks inside of quotes, labels of several kinds."""
     for i, row in enumerate(rows(N, n_tasks=30)):
         row["price"] = None if i % 97 == 5 else row["price"]
         row["shop"] = f"{row['shop']}\nside" if i % 11 == 0 else row["shop"]
         row["amount"] = round(row["age"] * 2 + int(row["user"][1:]) % 3, 3)
         yield row | {"kind": ("red", "blue", "green")[int(row["user"][1:]) % 3] if i % 4 else "red", "weight": i % 3}
+
+
+records = cache(lambda: [*drawn()])
 
 
 def write(path, data=None):

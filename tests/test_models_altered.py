@@ -4,7 +4,7 @@ A file of a model is altered in its numbers, shapes, types, names and document; 
 learns, predicts, is saved and loaded again, in a process of its own that has to answer in time. What comes out of it is
 one of: ``accepted``; ``refused`` when loaded, or ``stopped`` later, by a ValueError; anything else is a failure.
 
-`python tests/test_saved_altered.py 50000` is the longest run: it alters files of all kinds and prints how they ended.
+`python tests/test_models_altered.py 50000` is the longest run: it alters files of all kinds and prints how they ended.
 With ``NUMBA_BOUNDSCHECK=1`` and a ``NUMBA_CACHE_DIR`` of its own it finds what is read outside of arrays, too.
 """
 
