@@ -340,6 +340,7 @@ HANDED = {
     "polars": lambda table, task: (pl.from_pandas(table), pl.Series(task)),
     "arrow": lambda table, task: (pa.Table.from_pandas(table, preserve_index=False), pa.array(task)),
     "dictionaries": lambda table, task: (table.to_dict("records"), task.tolist()),
+    "dictionaries with tasks": lambda table, task: (table.assign(task=task).to_dict("records"), None),
 }
 
 
@@ -347,7 +348,7 @@ HANDED = {
 @pytest.mark.parametrize("passes", [1, 3])
 def test_a_table_sorted_by_task_is_fitted_in_turn(handed, passes):
     """One record of each task after the other, as if they had come so; only estimators that learn how much tasks share."""
-    column = "task" if handed == "frame" else None
+    column = "task" if HANDED[handed](TABLE, SORTED)[1] is None else None
     weights = np.linspace(1.0, 2.0, len(SORTED))
     X, task = HANDED[handed](TABLE, SORTED)
     turned, turns = HANDED[handed](TABLE.iloc[ORDER], SORTED[ORDER])

@@ -479,7 +479,9 @@ def count(X: AnyRecords) -> int:
 
 def interleaving(X: AnyRecords, task: AnyTasks, column: Hashable | None) -> Ints | None:
     """Return the order that takes one record of each task in turn, for records sorted by task; None for others."""
-    labels = task_labels(split_task(X, task, column)[1], count(X))
+    # dictionaries without the column would be copies of all
+    records = column is not None and is_records(X)
+    labels = task_labels([x[column] for x in X] if records else split_task(X, task, column)[1], count(X))
     starts = np.flatnonzero(np.append(True, labels[1:] != labels[:-1]))
     if not 1 < len(starts) < len(labels) or len(set(labels[starts].tolist())) < len(starts):
         return None

@@ -265,7 +265,7 @@ class OnlineEstimator(Parameters):
             order = tabular.interleaving(X, task, self.task_column) if self._reading().expects_tasks else None
             if order is not None:
                 return self._fit(n_passes, *(tabular.take_rows(part, order) for part in arguments))
-        except (IndexError, TypeError, ValueError):
+        except (LookupError, TypeError, ValueError):
             pass  # refused again below, in words that name the place of the fault
         return self._fit(n_passes, *arguments)
 
