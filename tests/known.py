@@ -43,20 +43,20 @@ class Known:
         )
 
 
-def _order(rng, tasks, records):
+def _order(seed, tasks, records):
     """The tasks of the records in the order of their arrival, how many of its task came before each, and the records."""
+    rng = np.random.default_rng(seed)
     sizes = np.minimum(np.ceil(3 * rng.pareto(1.0, tasks) + 0.2), 800) if records is None else np.full(tasks, records)
     task = rng.permutation(np.repeat(np.arange(tasks), sizes.astype(int)))
     order = np.argsort(task, kind="stable")
     seen = np.empty(len(task), int)
     seen[order] = np.arange(len(task)) - np.searchsorted(task[order], task[order])
-    return task, seen, rng.normal(size=(len(task), 4))
+    return rng, task, seen, rng.normal(size=(len(task), 4))
 
 
 def labels(seed, tasks=400, base=-2.0, odd=0.0, records=None, alike=True):
     """Labels that a common function of four columns makes likely, and what is each task's own."""
-    rng = np.random.default_rng(seed)
-    task, seen, X = _order(rng, tasks, records)
+    rng, task, seen, X = _order(seed, tasks, records)
     own = rng.normal(0, 0.7, tasks)
     weights = np.array([1.2, -0.8, 0.5, 0.0]) + (0.0 if alike else 2.0) * rng.normal(size=(tasks, 4))
     weights[: int(odd * tasks)] *= -1
@@ -66,8 +66,7 @@ def labels(seed, tasks=400, base=-2.0, odd=0.0, records=None, alike=True):
 
 def numbers(seed, tasks=400, odd=0.0, records=None, alike=True):
     """Numbers with a common slope, and each task's own level and noise."""
-    rng = np.random.default_rng(seed)
-    task, seen, X = _order(rng, tasks, records)
+    rng, task, seen, X = _order(seed, tasks, records)
     level, noise = rng.normal(0, 2.0, tasks), np.exp(rng.normal(0, 0.4, tasks))
     weights = np.array([3.0, -2.0, 1.0, 0.0]) + (0.0 if alike else 4.0) * rng.normal(size=(tasks, 4))
     weights[: int(odd * tasks)] *= -1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
+from math import nan
 from typing import IO, TYPE_CHECKING, cast
 
 from coterie.wording import visible
@@ -65,9 +66,8 @@ class ProgressTable:
 
     def __init__(self, write: Callable[[str], None], delay: int = 0) -> None:
         self._write, self._delay = write, delay
-        self._examples = self._last = 0
-        self._tasks: set[Hashable] = set()
-        self._costs: dict[str, float] = {}
+        self._examples = self._last = self._counted = self._last_counted = 0
+        self._tasks, self._costs = set[Hashable](), dict[str, float]()
         self._last_cost = 0.0
         self._words: CostWords
 
@@ -84,8 +84,10 @@ class ProgressTable:
             last = first + (1 << self._examples.bit_length()) - self._examples
             self._tasks.update(trace.tasks[i] for i in set(trace.task[first:last].tolist()))
             for name, learner in traces.items():
-                self._costs[name] += float(learner.costs[first:last].sum())
+                costs = learner.costs[first:last]
+                self._costs[name] += float(costs[costs == costs].sum())
             self._examples += len(trace.task[first:last])
+            self._counted += int((costs == costs).sum())  # of numbers, those before the first label have no cost
             if last <= len(trace.task):
                 self._add_row()
             first = last
@@ -97,11 +99,11 @@ class ProgressTable:
 
     def _add_row(self) -> None:
         cost, *others = self._costs.values()
-        since = (cost - self._last_cost) / (self._examples - self._last)
-        means = (cost / self._examples, since, *(other / self._examples for other in others))
-        self._last, self._last_cost = self._examples, cost
+        since = (cost - self._last_cost) / (self._counted - self._last_counted or nan)
+        means = (total / (self._counted or nan) for total in (cost, *others))
+        self._last, self._last_cost, self._last_counted = self._examples, cost, self._counted
         if self._examples > self._delay:
-            errors = (self._words.value(mean, 2) for mean in means)
+            errors = (self._words.value(mean, 2) for mean in (next(means), since, *means))
             self._write(format_row(f"{self._examples:,}", f"{len(self._tasks):,}", *errors))
 
 

@@ -142,14 +142,14 @@ class LabelBaselines:
         labels, spans = np.asarray(trace.label, object), range(0, max(trace.n, 1), _CHUNK)
         chunks = [slice(first, first + _CHUNK) for first in spans]
         parts = [self._predict_chunk(trace.tasks, trace.task[rows], labels[rows], trace.prior) for rows in chunks]
-        running, constant, counts = (
+        running, constant, (known, of_label) = (
             map(np.concatenate, zip(*columns, strict=True)) for columns in zip(*parts, strict=True)
         )
         fields = {RUNNING_MEAN if trace.words is AMOUNTS else RUNNING_RATE: trace.running_fields(LabelRates(*running))}
         fields = fields if self._has_tasks else {}
-        fields[CONSTANT] = trace.constant_fields(LabelRates(*constant), *counts)
-        unmoved = np.zeros(len(labels), bool)
-        moves: Json = {"updated": unmoved, "queried": ~unmoved, "stored": None, "evicted": None}
+        fields[CONSTANT] = trace.constant_fields(LabelRates(*constant), known, of_label)
+        unmoved, blind = np.zeros(len(labels), bool), (known == 0) | np.array(trace.blind, bool)
+        moves: Json = {"updated": unmoved, "queried": ~unmoved, "stored": None, "evicted": None, "blind": blind}
         return {name: replace(trace, **columns, **moves) for name, columns in fields.items()}
 
     def add_to(self, traces: Mapping[str, Trace]) -> dict[str, Trace]:
@@ -161,7 +161,10 @@ class LabelBaselines:
         baselines = self.predict_next(next(iter(traces.values())))
         if all(trace.probability is None for trace in traces.values()):
             baselines = {name: replace(trace, probability=None) for name, trace in baselines.items()}
-        return {name: trace.settle(baselines[CONSTANT]) for name, trace in traces.items()} | baselines
+        constant = baselines[CONSTANT]
+        return {
+            name: replace(trace.settle(constant), blind=constant.blind) for name, trace in traces.items()
+        } | baselines
 
     def _predict_chunk(
         self, tasks: Sequence[Hashable], task: Ints, labels: Array, prior: LabelPrior

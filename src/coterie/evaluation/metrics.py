@@ -24,7 +24,7 @@ from coterie.types import Flags
 from coterie.wording import NONE
 
 from .costs import CostWords, Measure
-from .trace import Trace
+from .trace import Trace, ratio
 
 if TYPE_CHECKING:
     from coterie.types import Floats, Ints
@@ -145,7 +145,8 @@ def error_curve(trace: Trace, points: int = 200, spacing: Literal["even", "log"]
     # points of the logarithm repeat at the start of a stream; the union keeps one of each
     wanted = n**fraction if spacing == "log" else n * fraction
     rounds = np.unique(np.clip(np.rint(wanted).astype(np.int64), 1, n)) if n else np.empty(0, np.int64)
-    return ErrorCurve(rounds, np.cumsum(trace.costs, dtype=np.float64)[rounds - 1] / rounds)
+    costs = np.asarray(trace.costs, np.float64)
+    return ErrorCurve(rounds, ratio(np.nancumsum(costs), np.cumsum(~np.isnan(costs)))[rounds - 1])
 
 
 def calibration_curve(trace: Trace, bins: int = 10) -> CalibrationCurve:

@@ -123,6 +123,8 @@ class ProgressiveRun:
         """Predict a block, and learn the labels that arrive in the meantime."""
         joined = block if self._waiting is None else self._waiting.joined(block)
         before, asked = len(joined) - len(block), self._asked
+        weighs = np.ones(len(joined)) if joined.weight is None else joined.weight > 0
+        blind = np.append(np.zeros(self.delay + 1), np.cumsum(weighs))[: len(joined)] + self.model.fitted == 0
         margin = self.model.label_encoder.empty_rows(len(joined))
         # the model stays as it is here, so these need no interleaving with updates
         if before < self.delay:  # no label has come yet in this stream
@@ -143,7 +145,9 @@ class ProgressiveRun:
                 margin[self.delay :] = self._rows(rounds.margin[self.delay :], label)
             self._moves.append(rounds.moves(None, learned))
             self.tasks, asked = (), rounds.queried
-        self._predicted.append(_PredictedBlock(block.y, block.tasks, margin[before:], asked[before:], block.weight))
+        self._predicted.append(
+            _PredictedBlock(block.y, block.tasks, margin[before:], asked[before:], block.weight, blind[before:])
+        )
         self._asked = asked[learned:]
         self._waiting = joined.piece(learned, len(joined)) if self.delay else None
 
@@ -184,6 +188,7 @@ class ProgressiveRun:
         rounds: Json = {
             "updated": _pad([part.updated for part in moves], n, False),
             "queried": np.concatenate([np.zeros(0, bool), *(block.asked for block in predicted)]),
+            "blind": np.concatenate([np.zeros(0, bool), *(block.blind for block in predicted)]),
             "task": task,
             "tasks": tuple(tasks),
         }
@@ -207,6 +212,7 @@ class _PredictedBlock(NamedTuple):
     margin: Array
     asked: Flags
     weight: Floats | None
+    blind: Flags
 
 
 def _pad(arrays: Sequence[Array | None], n: int, rest: Label) -> Array:

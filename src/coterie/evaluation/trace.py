@@ -101,7 +101,7 @@ class Trace:
     weight : ndarray of float64 or None
         The weights of the records, if any.
     blind : ndarray of bool or None
-        True in the rounds of the constant for numbers before which no label was known.
+        True in the rounds that were predicted before any label was known; errors of numbers leave them out.
     """
 
     margin: Floats
@@ -224,7 +224,7 @@ class Trace:
         probability = np.where(self.label == self.classes[-1], rates.of_label, 1.0 - rates.of_label)
         return self._two_label_fields(np.log(probability / (1.0 - probability)), probability)
 
-    def constant_fields(self, rates: LabelRates, n: Floats, of_label: Floats) -> Json:
+    def constant_fields(self, rates: LabelRates, n: Floats, of_label: Floats, /) -> Json:
         """Return the fields of the trace of the constant.
 
         Before each round, n labels are known, ``of_label`` of them equal to the true label.
@@ -272,7 +272,7 @@ class ManyClassTrace(Trace):
         """Return the sums that estimate the noise of gains over ``against``, from the true labels' probabilities."""
         return OfClasses.from_rounds(gain, self.task, len(self.tasks))
 
-    def running_fields(self, rates: LabelRates) -> Json:
+    def running_fields(self, rates: LabelRates, *counts: Floats) -> Json:
         """Return the fields of the trace of a baseline that predicts the likeliest label.
 
         None before the first label.
@@ -286,9 +286,7 @@ class ManyClassTrace(Trace):
         fields = {"margin": rates.of_likeliest, "prediction": prediction, "mistake": mistake}
         return fields | {"probability": rates.of_label}
 
-    def constant_fields(self, rates: LabelRates, n: Floats, of_label: Floats) -> Json:
-        """Return the fields of the trace of the constant."""
-        return self.running_fields(rates)
+    constant_fields = running_fields
 
 
 @dataclass(frozen=True, repr=False)
@@ -317,14 +315,19 @@ class AmountTrace(Trace):
         return np.asarray(np.clip(self.label - self.prediction, -LARGEST_RESIDUAL, LARGEST_RESIDUAL))
 
     @property
+    def _counted(self) -> Floats:
+        """The residuals, nan before the first label: they say nothing of a learner."""
+        return np.asarray(self.residual if self.blind is None else np.where(self.blind, np.nan, self.residual))
+
+    @property
     def costs(self) -> Floats:
-        """The absolute error of each round."""
-        return np.abs(self.residual)
+        """The absolute error of each round; nan in ``blind`` ones."""
+        return np.abs(self._counted)
 
     @property
     def losses(self) -> Floats:
-        """The squared error of each round."""
-        return np.asarray(self.residual**2)
+        """The squared error of each round; nan in ``blind`` ones."""
+        return self._counted**2
 
     @property
     def base_rate(self) -> BaseRate:
@@ -333,38 +336,32 @@ class AmountTrace(Trace):
 
     def measures(self) -> dict[str, float]:
         """Return RMSE and R² over all rounds; R² is nan if all labels are equal."""
-        y, squares = np.asarray(self.label, np.float64), float(np.sum(self.residual**2))
+        y, squares = self.label[~np.isnan(self.losses)], float(np.nansum(self.losses))
         # two passes: sums of squares less n mean² would cancel for labels far from 0
-        total = float(np.sum((y - y.mean()) ** 2)) if self.n else 0.0
-        return {"rmse": _share(squares, self.n) ** 0.5, "r2": 1.0 - _share(squares, total)}
+        total = float(np.sum((y - y.mean()) ** 2)) if len(y) else 0.0
+        return {"rmse": _share(squares, len(y)) ** 0.5, "r2": 1.0 - _share(squares, total)}
 
     def gain_noise(self, against: Self, gain: Floats, scale: float) -> Noise:
         """Return the sums that estimate the noise of gains over the trace ``against``, from both residuals."""
         # gains are differences of squares, so residuals are divided by the root
-        unit, traces = scale**0.5, [self, against]
-        if self.blind is not None and self.blind.any():
-            # before any label learners predict 0, and how far labels are from 0 is not noise; sums of blocks must be
-            # those of the whole stream, so nothing of other rounds takes its place
-            blind = self.blind & (self.prediction == against.prediction)
-            traces = [replace(trace, prediction=np.where(blind, self.label, trace.prediction)) for trace in traces]
-        ours, theirs = (trace.residual / unit for trace in traces)
+        ours, theirs = (np.nan_to_num(trace._counted) / scale**0.5 for trace in (self, against))
         return OfNumbers.from_rounds(ours, theirs, self.task, len(self.tasks))
 
     def settle(self, constant: Trace) -> AmountTrace:
         """Return the trace unchanged: numbers have no zero margins."""
         return self
 
-    def running_fields(self, rates: LabelRates) -> Json:
+    def running_fields(self, rates: LabelRates, *counts: Floats) -> Json:
         """Return the fields of the trace of a baseline that predicts running means."""
         return {"margin": rates.of_label, "prediction": rates.of_label, "mistake": rates.of_label != self.label}
 
-    def constant_fields(self, rates: LabelRates, n: Floats, of_label: Floats) -> Json:
-        """Return the fields of the trace of the constant."""
-        return self.running_fields(rates) | {"blind": n == 0}
+    constant_fields = running_fields
 
 
 def weighted_mean(cost: Array, weight: Floats | None) -> float:
-    """Return the (weighted) mean cost; nan without rounds."""
+    """Return the (weighted) mean cost of the rounds that have one; nan without rounds."""
+    known = ~np.isnan(cost)
+    cost, weight = cost[known], None if weight is None else weight[known]
     total = float(len(cost)) if weight is None else float(weight.sum())
     if not total:
         return float("nan")

@@ -428,7 +428,6 @@ class Sums:
 
     def _add(self, ours: Trace, others: Mapping[str, Trace], scale: float | None) -> None:
         at = np.array([self._numbers.setdefault(task, len(self._numbers)) for task in ours.tasks], np.int64)
-        ours = replace(ours, blind=others[CONSTANT].blind if CONSTANT in others else None)
         for name, trace in others.items():
             _check_same_rounds(ours, trace, name)
             pair, before = Pair.from_traces(ours, trace, scale), self.pairs.get(name)
@@ -494,7 +493,7 @@ class Sums:
             return {}
         costs = {self.learner: next(iter(self.pairs.values())).by_task}
         costs |= {name: pair.by_task_against for name, pair in self.pairs.items()}
-        errors = {name: cost.total[number].item() / cost.n[number].item() for name, cost in costs.items()}
+        errors = {name: cost.total[number].item() / (cost.n[number].item() or np.nan) for name, cost in costs.items()}
         return {"examples": costs[self.learner].n[number].item(), self.words.key: errors}
 
     def best(self, names: Iterable[str]) -> str:

@@ -490,7 +490,7 @@ class Engine(Parameters):
             if not self._knows(task):  # it waits for its first label
                 return summary | {"examples": 0}
             if self.live is not None:
-                summary |= self.live.summarize_task(task)
+                summary |= self.live.sums.of_task(task)
             shares = getattr(self._estimator, "sharing_", None)
             if shares is not None:
                 summary["sharing"] = float(shares[self._stream.population.number_of(task)])

@@ -147,13 +147,13 @@ class LiveComparison:
         self.n += n
         self._classes = traces[TOGETHER].classes.tolist()
         self.sums.base_rate = self._base_rate()
-        self._recent.extend(traces[TOGETHER].costs.tolist())
+        self._recent.extend(cost for cost in traces[TOGETHER].costs.tolist() if cost == cost)
         self._add_point()
 
     def _add_point(self) -> None:
         """Add a point to the error curve; points become sparser with its length."""
         self._passed += 1
-        if self._passed % self._step == 0:
+        if self._passed % self._step == 0 and not np.isnan(self.errors[TOGETHER]):
             self._curve.append([self.n, *self.errors.values()])
         if len(self._curve) > POINTS:
             del self._curve[::2]
@@ -236,10 +236,6 @@ class LiveComparison:
     def errors(self) -> dict[str, float]:
         """The mean error over all records, by learner."""
         return self.sums.errors
-
-    def summarize_task(self, task: Hashable) -> Json:
-        """Return the number of labels of a task, and its errors by learner."""
-        return self.sums.of_task(task)
 
     def report(self, against: str | None = None) -> Json:
         """Return the verdict, the gains and the error curve as JSON data.

@@ -63,7 +63,7 @@ def headline(summary: Summary) -> PagePart:
     """Return the first section of the report: the recommendation, and the numbers that support it."""
     lead, remarks = conclusion(summary.against[summary.best], summary.verdict)
     outcome = summary.verdict.outcome
-    counts = [("examples", f"{summary.verdict.overall.n:,}"), *_base_rate(summary.verdict)]
+    counts = [("examples", f"{summary.examples:,}"), *_base_rate(summary.verdict)]
     if not summary.has_views:
         counts += [("tasks", f"{len(summary.verdict.tasks):,}")]
         against = f", against {summary.alone}"
