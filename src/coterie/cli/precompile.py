@@ -38,7 +38,10 @@ def precompile() -> None:
 
 
 def _learn_file(path: Path, kind: str) -> None:
-    """Learn and predict a small file with four tasks and columns of each kind."""
+    """Learn and predict a small file with columns of each kind.
+
+    Tables have few tasks, whose weights are stored densely, and the others many, whose weights are stored sparsely.
+    """
     import numpy as np
 
     from coterie.data.readers import read
@@ -47,12 +50,12 @@ def _learn_file(path: Path, kind: str) -> None:
 
     from .predict import predict_records
 
-    rng, regression = np.random.default_rng(0), kind == "numbers"
+    rng, regression, tasks = np.random.default_rng(0), kind == "numbers", 4 if kind == "tables" else 100
     lines = ["task,label,size,colour,words"]
     for i, size in enumerate(rng.normal(size=_ROWS).tolist()):
         words = " ".join(f"word{j}" for j in rng.integers(50, size=3))
         label = f"{i % 7}.5" if regression else "yes" if i % 2 else "no"
-        lines.append(f"task{i % 4},{label},{size:.3f},{'red' if i % 3 else 'blue'},{words}")
+        lines.append(f"task{i % tasks},{label},{size:.3f},{'red' if i % 3 else 'blue'},{words}")
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     options: Json = {"text" if kind == "texts" else "ignore": "words"}
     reader = read(path, task="task", label="label", **options)
