@@ -229,7 +229,7 @@ class OnlineEstimator(Parameters):
 
         Records are learned in their order. If they are sorted by task, the adaptive estimators and mixed-effects
         models learn one record of each task in turn instead, because weights and scales would follow one task after
-        the other.
+        the other; but not with ``max_tasks``.
 
         Parameters
         ----------
@@ -262,7 +262,9 @@ class OnlineEstimator(Parameters):
         """
         arguments = X, y, task, sample_weight
         try:
-            order = tabular.interleaving(X, task, self.task_column) if self._reading().expects_tasks else None
+            # with max_tasks, each task would be forgotten before its next turn
+            in_turn = self._reading().expects_tasks and self.max_tasks is None
+            order = tabular.interleaving(X, task, self.task_column) if in_turn else None
             if order is not None:
                 return self._fit(n_passes, *(tabular.take_rows(part, order) for part in arguments))
         except (LookupError, TypeError, ValueError):
