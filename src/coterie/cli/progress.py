@@ -85,9 +85,10 @@ class ProgressTable:
             self._tasks.update(trace.tasks[i] for i in set(trace.task[first:last].tolist()))
             for name, learner in traces.items():
                 costs = learner.costs[first:last]
-                self._costs[name] += float(costs[costs == costs].sum())
+                known = costs[costs == costs]  # without nan: numbers have no cost before the first label
+                self._costs[name] += float(known.sum())
             self._examples += len(trace.task[first:last])
-            self._counted += int((costs == costs).sum())  # of numbers, those before the first label have no cost
+            self._counted += len(known)
             if last <= len(trace.task):
                 self._add_row()
             first = last
@@ -98,12 +99,12 @@ class ProgressTable:
             self._add_row()
 
     def _add_row(self) -> None:
-        cost, *others = self._costs.values()
+        (cost, *others), counted = self._costs.values(), self._counted or nan
         since = (cost - self._last_cost) / (self._counted - self._last_counted or nan)
-        means = (total / (self._counted or nan) for total in (cost, *others))
+        means = (cost / counted, since, *(other / counted for other in others))
         self._last, self._last_cost, self._last_counted = self._examples, cost, self._counted
         if self._examples > self._delay:
-            errors = (self._words.value(mean, 2) for mean in (next(means), since, *means))
+            errors = (self._words.value(mean, 2) for mean in means)
             self._write(format_row(f"{self._examples:,}", f"{len(self._tasks):,}", *errors))
 
 
