@@ -124,6 +124,7 @@ class ProgressiveRun:
         joined = block if self._waiting is None else self._waiting.joined(block)
         before, asked = len(joined) - len(block), self._asked
         weighs = np.ones(len(joined)) if joined.weight is None else joined.weight > 0
+        # records before which no label has come, of this stream or an earlier one
         blind = np.append(np.zeros(self.delay + 1), np.cumsum(weighs))[: len(joined)] + self.model.fitted == 0
         margin = self.model.label_encoder.empty_rows(len(joined))
         # the model stays as it is here, so these need no interleaving with updates
