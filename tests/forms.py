@@ -12,6 +12,11 @@ def columns(X):
     return [f"f{j}" for j in range(X.shape[1])]
 
 
+def records(columns):
+    """A dictionary a record of columns by their names."""
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
 def dictionaries(X):
     """A dictionary a record, without what is 0."""
     return [{name: float(value) for name, value in zip(columns(X), x, strict=True) if value} for x in X]

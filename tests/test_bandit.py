@@ -40,6 +40,13 @@ def run(bandit, n=300, actions=None, seed=0):
     return probabilities
 
 
+def learned(*parameters, n=300, **options):
+    """A bandit after so many choices."""
+    bandit = ct.Bandit(*parameters, **options)
+    run(bandit, n)
+    return bandit
+
+
 # -- by the definition -------------------------------------------------------------------------------------------------
 
 
@@ -226,8 +233,7 @@ def test_a_new_feature_of_an_action_adds_variance_unless_it_is_zero():
 
 
 def test_a_forgotten_task_is_chosen_for_as_one_never_seen():
-    bandit = ct.Bandit(actions=ACTIONS)
-    run(bandit)
+    bandit = learned(actions=ACTIONS)
     x = contexts(1)[0][0]
     expected = bandit.scores(x, task="nobody knows")
     assert bandit.forget_task("u1").tasks_ == sorted(bandit.tasks_, key=bandit.tasks_.index)
@@ -236,8 +242,7 @@ def test_a_forgotten_task_is_chosen_for_as_one_never_seen():
 
 
 def test_an_explanation_is_the_reward_predicted_for_the_action():
-    bandit = ct.Bandit(ct.MultitaskRegressor(), actions=FEATURED)
-    run(bandit, actions=FEATURED)
+    bandit = learned(ct.MultitaskRegressor(), actions=FEATURED)
     x = {"a": 1.5, "b": -0.3, "page": "x"}
     choice = bandit.choose(x, task="u2")
     explanation = bandit.explain(x, choice, task="u2")
@@ -254,8 +259,7 @@ def test_an_explanation_is_the_reward_predicted_for_the_action():
 @pytest.mark.parametrize("actions", [ACTIONS, FEATURED], ids=["labels", "dictionaries"])
 @pytest.mark.parametrize("how", ["file", "pickle", "copy"])
 def test_a_copy_goes_on_with_the_same_bits(tmp_path, actions, how):
-    bandit = ct.Bandit(actions=actions, seed=5)
-    run(bandit, 60)
+    bandit = learned(n=60, actions=actions, seed=5)
     if how == "file":
         other = reloaded(bandit, tmp_path / "bandit.coterie")
     else:
@@ -267,8 +271,7 @@ def test_a_copy_goes_on_with_the_same_bits(tmp_path, actions, how):
 
 
 def test_a_state_is_of_one_moment_whatever_is_learned_before_it_is_written():
-    bandit = ct.Bandit(actions=ACTIONS)
-    run(bandit, 30)
+    bandit = learned(n=30, actions=ACTIONS)
     before, state = copy.deepcopy(bandit), bandit.__getstate__()
     run(bandit, 10)
     untrained = ct.Bandit()
@@ -319,8 +322,7 @@ def test_extreme_rewards_of_a_forgotten_task_are_forgotten(tmp_path):
     ],
 )
 def test_files_of_what_no_bandit_can_have_learned_are_refused(change, message):
-    bandit = ct.Bandit(ct.AdaptiveSharingRegressor(), actions=ACTIONS)
-    run(bandit, 30)
+    bandit = learned(ct.AdaptiveSharingRegressor(), n=30, actions=ACTIONS)
     data, arrays = copy.deepcopy(bandit.__dump__())
     change(data, arrays)
     with pytest.raises(ValueError, match=message):
@@ -358,8 +360,7 @@ REFUSED = [
 
 @pytest.mark.parametrize(("call", "message"), REFUSED, ids=range(len(REFUSED)))
 def test_bad_calls_are_refused_and_change_nothing(call, message):
-    bandit = ct.Bandit(actions=ACTIONS)
-    run(bandit, 30)
+    bandit = learned(n=30, actions=ACTIONS)
     before = copy.deepcopy(bandit)
     with pytest.raises((ValueError, TypeError), match=message):
         call(bandit)

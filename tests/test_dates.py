@@ -16,6 +16,7 @@ from coterie.data.dates import moment
 from coterie.data.errors import InputError
 from coterie.data.readers import read
 from coterie.data.record_encoders import RecordEncoder
+from forms import records
 from reference import text as reference
 
 DATES = [datetime(2024, 2, 29, 18, 30), datetime(2023, 12, 31, 23, 59, 59, 999_999), datetime(2024, 12, 31)]
@@ -86,10 +87,6 @@ WHEN[4] = WHEN[30] = None
 TABLE = {"amount": RNG.normal(size=N).tolist(), "when": WHEN, "shop": RNG.choice(["north", "south"], N).tolist()}
 USER = RNG.choice(["ann", "bob"], N).tolist()
 Y = np.where([at is not None and at.hour < 12 for at in WHEN], "yes", "no")
-
-
-def records(columns):
-    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
 def test_dates_that_are_refused_leave_nothing_behind():

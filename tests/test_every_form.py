@@ -14,6 +14,7 @@ from pyarrow import parquet
 
 import coterie as ct
 from coterie.data.readers import read
+from forms import records
 
 pytestmark = pytest.mark.filterwarnings("ignore:column 'flat' has the same value in the first")
 
@@ -66,10 +67,6 @@ TABLES = {
         {"age": AGE, "when": [at.replace(tzinfo=zone) for at, zone in zip(WHEN, ZONES, strict=True)]}
     ),
 }
-
-
-def records(columns):
-    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
 def as_text(columns):

@@ -247,14 +247,16 @@ def judged():
     return results
 
 
+def covered_by_size(result, expected):
+    """In each class of size, how many intervals cover the expected gain, and how many there are."""
+    size = class_of_size(result.n)
+    covered = (result.low <= expected) & (expected <= result.high)
+    return np.array([np.bincount(size, covered, 5), np.bincount(size, minlength=5)])
+
+
 @pytest.mark.parametrize("case", CASES)
 def test_intervals_of_90_percent_hold_in_every_class_of_size(judged, case):
-    covered, of = np.zeros(5), np.zeros(5)
-    for traces, expected, _ in judged[case]:
-        result = verdict(*traces, confidence=0.9)
-        size = class_of_size(result.n)
-        covered += np.bincount(size, (result.low <= expected) & (expected <= result.high), 5)
-        of += np.bincount(size, minlength=5)
+    covered, of = sum(covered_by_size(verdict(*traces, confidence=0.9), gains) for traces, gains, _ in judged[case])
     assert (of >= 10).all()
     assert (covered / of >= 0.8).all(), covered / of
     assert 0.87 < covered.sum() / of.sum() < 0.98
@@ -299,7 +301,7 @@ def test_intervals_without_probabilities_hold(win, lose):
 
 def test_gains_of_many_classes_have_intervals_that_hold():
     """Three classes with known probabilities; both learners know them roughly, the other less so."""
-    covered, of = np.zeros(5), np.zeros(5)
+    counts = np.zeros((2, 5))
     for seed in range(4):
         rng = np.random.default_rng(seed)
         stream = known.labels(seed, tasks=300)
@@ -317,7 +319,6 @@ def test_gains_of_many_classes_have_intervals_that_hold():
         )
         result = verdict(ours, theirs, confidence=0.9)
         expected = np.bincount(stream.task, (chance * np.log(mine / its)).sum(axis=1)) / result.n
-        size = class_of_size(result.n)
-        covered += np.bincount(size, (result.low <= expected) & (expected <= result.high), 5)
-        of += np.bincount(size, minlength=5)
+        counts += covered_by_size(result, expected)
+    covered, of = counts
     assert (covered[of > 0] / of[of > 0] >= 0.8).all(), covered / of

@@ -12,6 +12,7 @@ import pytest
 from scipy.sparse import csr_array
 
 import coterie as ct
+from forms import records
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:column 'flat' has the same value in the first"),
@@ -27,10 +28,6 @@ MIXED = NUMBERS | {"shop": RNG.choice(["north", "south"], N).tolist(), "vip": (R
 NUMBERS["amount"][5] = NUMBERS["amount"][100] = MIXED["shop"][5] = MIXED["shop"][9] = None
 USER = RNG.choice(["ann", "bob", "eve"], N).tolist()
 Y = np.where(np.array([amount or 0.0 for amount in NUMBERS["amount"]]) + RNG.normal(size=N) * 1e4 > 6e4, "yes", "no")
-
-
-def records(columns):
-    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
 def test_scores_are_those_of_the_definition():

@@ -198,8 +198,6 @@ PARTS = [
     (partial(ct.Hierarchy, "/", share=(0.8, 0.5)), "share must lie between 0"),
     *((partial(ct.updates.PassiveAggressive, C=bad), f"C must be positive, got {bad}") for bad in (0, np.nan)),
     (partial(ct.updates.PassiveAggressive, variant="III"), "variant must be '0', 'I' or 'II', got 'III'"),
-    (partial(ct.tasks.Interaction, [[1.0, 2.0], [2.0, 1.0]]), "must be positive definite"),
-    (partial(ct.TaskGraph, [("a", "b")], tasks=["a"]), r"edge \('a', 'b'\) names 'b', which is not among tasks"),
 ]
 
 

@@ -61,12 +61,8 @@ def moved(table, row, rows, t):
     """The table after record t was added to a row, and twice the record to its second numbers."""
     at = np.array([row])
     entries = int(rows.starts[t + 1] - rows.starts[t])
-    if type(table) is Sparse:
-        while not move(table, row, rows, t):
-            table = table.make_room(at, entries)
-    else:
-        while not move_both(table, second(table), row, rows, t):
-            table = table.make_room(at, entries)
+    while not (move(table, row, rows, t) if type(table) is Sparse else move_both(table, second(table), row, rows, t)):
+        table = table.make_room(at, entries)
     return table
 
 

@@ -67,20 +67,12 @@ in_some_form = pytest.mark.parametrize("form", [form if form == "dense" else slo
 
 @pytest.mark.parametrize("form", ["dense", "dual", slow("sparse"), slow("sparse dual")])
 @pytest.mark.parametrize("p", POWERS)
-def test_matrix_perceptron_is_the_literal_one(p, form):
+def test_both_perceptrons_are_the_literal_ones(p, form):
+    prepare, kernel, average = FORMS[form]
     X, y = stream(n=150)
-    run = reference.matrix_perceptron(records(X), y, p)
-    prepare, kernel, average = FORMS[form]
-    assert_literal(Matrix(p, kernel, average), prepare(X), y, run)
-
-
-@pytest.mark.parametrize("form", ["dense", "dual", slow("sparse"), slow("sparse dual")])
-@pytest.mark.parametrize("p", POWERS)
-def test_orthogonal_perceptron_is_the_literal_one(p, form):
+    assert_literal(Matrix(p, kernel, average), prepare(X), y, reference.matrix_perceptron(records(X), y, p))
     X, y = stream(1, 150, (5, 2, 7))
-    run = reference.orthogonal_perceptron(records(X), y, p)
-    prepare, kernel, average = FORMS[form]
-    assert_literal(Orthogonal(p, kernel, average), prepare(X), y, run)
+    assert_literal(Orthogonal(p, kernel, average), prepare(X), y, reference.orthogonal_perceptron(records(X), y, p))
 
 
 @pytest.mark.parametrize(

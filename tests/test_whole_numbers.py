@@ -1,7 +1,6 @@
 """Whole numbers that name something stay exact, however large they are and whatever stands beside them."""
 
 import decimal
-import json
 
 import numpy as np
 import pandas as pd
@@ -12,7 +11,8 @@ from pyarrow import parquet
 
 import coterie as ct
 from coterie.data.readers import read
-from terminal import QUICK, run
+from forms import records
+from terminal import QUICK, run, write_jsonl
 
 LARGE = 2**63 + 1
 #: Whole numbers of which floats, or 64 bits with a sign, would make others.
@@ -39,16 +39,10 @@ def typed(numbers, kind):
         return None
 
 
-def jsonl(path, records):
-    path.write_text("".join(json.dumps(record) + "\n" for record in records))
-    return path
-
-
 def files(folder, role, numbers):
     """Files of each format with these numbers in one column."""
     columns = {"user": ["ann"] * N, "click": [0, 1] * (N // 2), "shop": [1] * N, "price": PRICES, role: numbers}
-    rows = zip(*columns.values(), strict=True)
-    yield jsonl(folder / "a.jsonl", [dict(zip(columns, row, strict=True)) for row in rows])
+    yield write_jsonl(folder / "a.jsonl", records(columns))
     for kind in (pa.int64(), pa.uint64(), pa.decimal128(38, 0), pa.decimal128(38, 2), pa.decimal256(76, 0)):
         array = typed(numbers, kind)
         if array is not None:
@@ -73,7 +67,7 @@ def test_tasks_and_labels_of_files_are_the_same_python_numbers_in_each_format(ca
 
 def test_a_number_that_is_not_whole_beside_large_ones_is_a_bad_record(tmp_path):
     users = [LARGE, 1.5, LARGE + 1, 10**80]
-    jsonl(tmp_path / "a.jsonl", [{"user": user, "click": i % 2, "price": 1} for i, user in enumerate(users)])
+    write_jsonl(tmp_path / "a.jsonl", [{"user": user, "click": i % 2, "price": 1} for i, user in enumerate(users)])
     reader = read(tmp_path / "a.jsonl", label="click", task="user", on_error="skip")
     assert [task for block in reader for task in block.tasks.tolist()] == [LARGE, LARGE + 1]
     first, second = reader.skipped_examples
@@ -86,7 +80,7 @@ def test_numbers_of_features_weights_and_times_may_be_large(tmp_path):
         {"user": 1, "click": i % 2, "price": [10**30, 2.5, 5][i % 3], "w": [1, 0.5][i % 2], "at": 2**63 + 4096 * i}
         for i in range(N)
     ]
-    jsonl(tmp_path / "a.jsonl", [*records, {"user": 1, "click": 0, "price": 10**400, "w": 1, "at": 2**70}])
+    write_jsonl(tmp_path / "a.jsonl", [*records, {"user": 1, "click": 0, "price": 10**400, "w": 1, "at": 2**70}])
     options = {"label": "click", "task": "user", "weight": "w", "time": "at", "scale": "none"}
     reader = read(tmp_path / "a.jsonl", **options, on_error="skip")
     (block,) = reader
@@ -99,7 +93,7 @@ def test_a_model_of_one_format_knows_the_tasks_and_labels_of_others(tmp_path):
     users, clicks = column([LARGE, LARGE + 1, 5]), column([LARGE + 3, LARGE + 4])
     first, *others = files(tmp_path, "user", users)
     columns = {"user": users, "click": clicks, "shop": [1] * N, "price": PRICES}
-    jsonl(first, [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)])
+    write_jsonl(first, records(columns))
     model = tmp_path / "m.coterie"
     run("learn", first, "--task", "user", "--label", "click", *QUICK, "-o", model)
     assert list(ct.load(model).tasks_) == [LARGE, LARGE + 1, 5]
