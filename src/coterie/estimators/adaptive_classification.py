@@ -43,10 +43,9 @@ class AdaptiveSharingClassifier(LinearEstimator):
     Several members learn each record: by default :class:`MultitaskLogistic` with share 0 and 1, :class:`MultitaskAROW`
     with share 1/2, a logistic regression by ``CoinBetting`` with the margin (w + w_i) · x, w shared and w_i a task's
     own, and a logistic mixed-effects model, which learns the prior variances of w_i from labels in time; see
-    :mod:`coterie._compiled.primal.kalman_filter`. It learns the
-    first 127 features, and is removed permanently when more than 1,023 have been seen. The log-odds
-    f_a are mixed by their 0/1 losses so far, L_a over all tasks and L_ia on task i (a zero margin counts half; S
-    members):
+    :mod:`coterie._compiled.primal.kalman_filter`. It learns the first 127 features that are not 0, and is removed
+    permanently when more than 1,023 have been seen. The log-odds f_a are mixed by their 0/1 losses so far, L_a over all
+    tasks and L_ia on task i (a zero margin counts half; S members):
 
         eta = min(1, sqrt(2 ln S / (1 + min_a L_a))),    p_a ∝ exp(-eta L_a - local · L_ia),    mixed = Σ_a p_a f_a.
 

@@ -60,9 +60,8 @@ class AdaptiveSharingRegressor(PredictsIntervals, LinearEstimator):
         f = Σ_a v_a f_a,    v = argmin Σ_a (v_a - 1/S)² + Σ_t ½^(n_t / 300) (z_t - Σ_a v_a f_a)²,
 
     summed over the members' predictions before the label, from the 31st label on, with n_t the number of labels since
-    then (no variance of v grows beyond 1); before that v_a = 1/S. The mixed-effects
-    models learn the first 127 features that are not 0; when more than 1,023 have been seen, they are removed
-    permanently.
+    then (no variance of v grows beyond 1); before that v_a = 1/S. The mixed-effects models learn the first 127
+    features that are not 0; when more than 1,023 have been seen, they are removed permanently.
 
     Parameters
     ----------
