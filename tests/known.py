@@ -74,6 +74,17 @@ def numbers(seed, tasks=400, odd=0.0, records=None, alike=True):
     return Known(X, truth + noise[task] * rng.standard_normal(len(task)), task, truth, seen)
 
 
+def tell_intervals(model, X, y, task, inside):
+    """Learn hundreds of records; add to each level, from the third on, which numbers are in the intervals told before."""
+    for first in range(0, len(y), 100):
+        rows = slice(first, first + 100)
+        if first >= 200:
+            for level, flags in inside.items():
+                low, high = model.predict_interval(X[rows], task=task[rows], level=level).T
+                flags += ((low <= y[rows]) & (y[rows] <= high)).tolist()
+        model.partial_fit(X[rows], y[rows], task=task[rows])
+
+
 def drawn(known, seed, off=0.4, slow=0.0, wrong=()):
     """A trace of predictions that are off the truth by chance, by more (``slow``) as long as a task is new.
 

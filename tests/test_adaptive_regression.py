@@ -11,6 +11,7 @@ import pytest
 import scipy.sparse as sp
 
 import coterie as ct
+import known
 import raw
 from coterie._compiled.primal.kalman_filter import LIMIT, WIDEST
 from reference.adaptive_regression import AdaptiveRegression, run
@@ -157,24 +158,16 @@ NOISES = {
 @pytest.mark.parametrize("noise", NOISES)
 def test_intervals_hold_on_mixed_models_also_before_ten_labels_of_a_task(noise):
     """90 % within 2, 99 % at least .98, but for chance: 2,800 intervals a stream, 2 streams; of all 50 % within 3."""
-    inside, known = {0.5: [], 0.9: [], 0.99: []}, []
+    inside, labels = {0.5: [], 0.9: [], 0.99: []}, []
     for seed in range(2):
         rng = np.random.default_rng(seed)
         task, Z = rng.integers(300, size=3000), rng.standard_normal((3000, 5))
         weights = 0.5 * rng.standard_normal(5) + 0.3 * rng.standard_normal((300, 5))
         y = 50 + 7 * ((Z * weights[task]).sum(1) + rng.standard_normal(300)[task] + NOISES[noise](rng, task))
         X = 3 + Z * rng.lognormal(size=5)
-        model, labels = ct.AdaptiveSharingRegressor(), np.zeros(300, int)
-        for first in range(0, 3000, 100):
-            rows = slice(first, first + 100)
-            if first >= 200:
-                known += labels[task[rows]].tolist()
-                for level, intervals in inside.items():
-                    low, high = model.predict_interval(X[rows], task[rows], level).T
-                    intervals += ((low <= y[rows]) & (y[rows] <= high)).tolist()
-            model.partial_fit(X[rows], y[rows], task[rows])
-            np.add.at(labels, task[rows], 1)
-    few = np.array(known) < 10
+        known.tell_intervals(ct.AdaptiveSharingRegressor(), X, y, task, inside)
+        labels += [np.count_nonzero(task[: t - t % 100] == task[t]) for t in range(200, 3000)]
+    few = np.array(labels) < 10
     assert np.mean(inside[0.5]) == pytest.approx(0.5, abs=0.03)
     for part in (few, ~few):
         assert np.array(inside[0.9])[part].mean() == pytest.approx(0.9, abs=0.02)
@@ -215,7 +208,7 @@ def test_before_there_are_residuals_intervals_are_those_of_the_labels():
 
 def test_a_stream_with_forgotten_tasks_is_the_literal_one(tmp_path):
     literal, model, predictions, wanted = AdaptiveRegression(X.shape[1]), MODEL(), [], []
-    known = scales(Y)
+    scale = scales(Y)
     for t in range(90):
         if t in FORGOTTEN and FORGOTTEN[t] in (model.tasks_ if t else ()):
             task = FORGOTTEN[t]
@@ -231,12 +224,12 @@ def test_a_stream_with_forgotten_tasks_is_the_literal_one(tmp_path):
             for member in literal.gradients:
                 member.rows.pop(("own", task), None)
         task = int(TASK[t])
-        mean, deviation = known[t]
+        mean, deviation = scale[t]
         wanted.append(mean + deviation * literal.margin(X[t], task, t))
-        literal.learn(X[t], task, inside(Y[t], known[t + 1]), t)
+        literal.learn(X[t], task, inside(Y[t], scale[t + 1]), t)
         predictions.append(model.__stream_model__().learn(X[t : t + 1], Y[t : t + 1], [task]).margin[0])
     assert_close(np.array(predictions), np.array(wanted))
-    mean, deviation = known[90]
+    mean, deviation = scale[90]
     interval = model.predict_interval(X[:5], task=list(range(5)))
     np.testing.assert_allclose(
         interval, [mean + deviation * np.array(literal.interval(X[i], i, 0.9)) for i in range(5)], rtol=1e-8

@@ -16,11 +16,10 @@ from coterie import MultitaskKernelPerceptron as KernelPerceptron
 from coterie import PNormMultitaskPerceptron as PNormPerceptron
 from coterie import SecondOrderMultitaskPerceptron as SecondOrderPerceptron
 from coterie import spec
-from coterie.data.block import Block
 from public import NAMES
 from slow import slow, slow_where
 from streams import CASES, FORMS, linear_stream
-from test_cuts import CUTTINGS, assert_same, late_stream, learned, spans
+from test_cuts import CUTTINGS, assert_same, blocks_of, late_stream, learned
 
 MODELS = [
     ct.MultitaskPerceptron(),
@@ -273,9 +272,7 @@ def test_predictions_before_labels_that_come_late(name):
     X, y, task, _ = late_records(make(), form)
 
     def trace(ends):
-        labels = np.array(task, dtype=object)
-        blocks = [Block(X[a:b], y[a:b], labels[a:b], np.arange(a, b) + 1) for a, b in spans(ends)]
-        return ct.progressive_validation(make(), blocks, delay=7)
+        return ct.progressive_validation(make(), blocks_of(X, y, task, ends), delay=7)
 
     whole, pieces = trace([]), trace(CUTTINGS[1])
     to_rounding = partial(np.testing.assert_allclose, rtol=1e-9, atol=1e-9)

@@ -38,6 +38,12 @@ def spans(ends, n=N):
     return list(zip([0, *ends], [*ends, n], strict=True))
 
 
+def blocks_of(X, y, task, ends):
+    """Blocks of a file that has been cut at these places."""
+    labels = np.array(task, dtype=object)
+    return [Block(X[a:b], y[a:b], labels[a:b], np.arange(a, b) + 1) for a, b in spans(ends)]
+
+
 def learned(model, X, y, task, ends, classes=(-1, 1), stop=None):
     """The model after the stream cut at these places, and what it predicted before each label.
 
@@ -95,10 +101,9 @@ def test_any_pieces_equal_the_whole(name, storage, form, rule, average):
 def test_predictions_before_late_labels_where_a_new_task_changes_all(delay):
     """Where it comes before the labels of all that waited, some of the next piece were told in an earlier run, some not."""
     stream = late_stream(63)
-    labels = np.array(list("abcde"), dtype=object)[stream.task]
 
     def trace(ends):
-        blocks = [Block(stream.X[a:b], stream.y[a:b], labels[a:b], np.arange(a, b) + 1) for a, b in spans(ends)]
+        blocks = blocks_of(stream.X, stream.y, stream.named("abcde"), ends)
         Potential, gradient = ct.PotentialMultitaskPerceptron, ct.updates.ExponentiatedGradient()
         return ct.progressive_validation(Potential(gradient, ct.MeanRegularized(b=5), rate=0.3), blocks, delay=delay)
 
@@ -144,11 +149,9 @@ def test_a_block_that_is_broken_off_leaves_no_task_uncounted(monkeypatch):
 )
 def test_questions_too(ask):
     stream = late_stream(70)
-    labels = np.array(stream.named("abcde"), dtype=object)
 
     def trace(ends):
-        blocks = [Block(stream.X[a:b], stream.y[a:b], labels[a:b], np.arange(a, b) + 1) for a, b in spans(ends)]
-        return ct.progressive_validation(ask(), blocks)
+        return ct.progressive_validation(ask(), blocks_of(stream.X, stream.y, stream.named("abcde"), ends))
 
     whole = trace([])
     assert whole.queried.sum() > 0

@@ -15,7 +15,7 @@ from coterie.updates.weights.time_decay import Forgetting
 from reference import adalog, forgetting
 from reference.sharing import run
 from slow import slow, slow_where
-from streams import BY_COLUMNS, CASES, FORMS, RULES, K, linear_stream, spiteful
+from streams import BY_COLUMNS, CASES, FORMS, RULES, K, assert_margins, linear_stream, spiteful
 from test_adaptive import as_records
 
 STREAM = linear_stream(81, zeros=0.3)
@@ -37,18 +37,13 @@ def literal(name):
     return np.array(run(learner, as_records(X), TASK.tolist(), Y))
 
 
-def assert_same(margins, expected):
-    np.testing.assert_array_equal(Y * margins <= 0, Y * expected <= 0)
-    np.testing.assert_allclose(margins, expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
-
-
 @pytest.mark.parametrize(
     ("name", "storage"),
     [("Perceptron", "dense"), *starmap(slow, [("logistic", "dense"), ("logistic", "sparse"), ("AROW", "dense")])],
 )
 def test_the_lazy_form_equals_the_literal_one(name, storage):
     model, form = clone(MODELS[name]).set_params(storage=storage), "dense" if storage == "dense" else "csr"
-    assert_same(model.__stream_model__().learn(FORMS[form](X), Y, TASK).margin, literal(name))
+    assert_margins(model.__stream_model__().learn(FORMS[form](X), Y, TASK).margin, literal(name), Y)
 
 
 @pytest.mark.parametrize(
@@ -60,7 +55,7 @@ def test_one_half_life_under_every_relation(name, rule):
     model = ct.MultitaskPerceptron(case.relation, rule, half_life=9.0, storage="dense")
     rounds = model.__stream_model__().learn(X, Y, STREAM.named(case.tasks), tasks=case.tasks)
     margins, W = forgetting.perceptron(X, Y, TASK, case.M, 9.0, None if rule == ct.updates.Perceptron() else 0.3)
-    assert_same(rounds.margin, margins)
+    assert_margins(rounds.margin, margins, Y)
     np.testing.assert_allclose(model.coef_[[model.tasks_.index(task) for task in case.tasks]], W, rtol=1e-9, atol=1e-9)
 
 

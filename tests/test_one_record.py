@@ -57,6 +57,15 @@ def learned(model=None, records=None):
     return model
 
 
+def learn_both(quick, slow, records):
+    """Dictionaries, which the one reads quickly, and other mappings, which the other does not: both say the same."""
+    for x, y, task in records:
+        assert quick.predict_one(x, task) == slow.predict_one(MappingProxyType(x), task)
+        quick.learn_one(x, y, task)
+        slow.learn_one(MappingProxyType(x), y, task)
+    np.testing.assert_array_equal(dense(quick.coef_), dense(slow.coef_))
+
+
 @models("half", "averaged", "averaged, sparse")
 @pytest.mark.parametrize("make", [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))])  # noqa: S301
 def test_a_copy_goes_on_by_itself(make, name):
@@ -86,12 +95,8 @@ def test_tasks_that_arrive_between_quick_rounds_learn_as_any(name):
     late = enumerate(stream(80, seed=3))
     records = stream(60) + [(x, y, f"u{t // 4}" if t % 2 else task) for t, (x, y, task) in late]
     quick, slow = ARRIVALS[name](), ARRIVALS[name]()
-    for x, y, task in records:
-        assert quick.predict_one(x, task) == slow.predict_one(MappingProxyType(x), task)
-        quick.learn_one(x, y, task)
-        slow.learn_one(MappingProxyType(x), y, task)
+    learn_both(quick, slow, records)
     assert quick.tasks_ == slow.tasks_ == list(dict.fromkeys(task for _, _, task in records))
-    np.testing.assert_array_equal(dense(quick.coef_), dense(slow.coef_))
     np.testing.assert_array_equal(quick.relation_matrix_, slow.relation_matrix_)
 
 
@@ -287,11 +292,7 @@ LONG_WAY = [
 def test_quick_rounds_go_over_into_long_ones_and_back(name, x):
     quick, slow = settled(MODELS[name]()), settled(MODELS[name]())
     odd = [(x, True, "ann"), (x, False, "bob"), (x, True, "bob")]
-    for x, y, task in odd[:1] + stream(20, seed=4) + odd[1:]:
-        assert quick.predict_one(x, task) == slow.predict_one(MappingProxyType(x), task)
-        quick.learn_one(x, y, task)
-        slow.learn_one(MappingProxyType(x), y, task)
-    np.testing.assert_array_equal(quick.coef_, slow.coef_)
+    learn_both(quick, slow, odd[:1] + stream(20, seed=4) + odd[1:])
     assert quick.state_.rounds == slow.state_.rounds
 
 
@@ -347,10 +348,7 @@ def test_quick_rounds_see_what_was_changed(change):
     quick, slow = settled(), settled()
     for model in (quick, slow):
         CHANGES[change](model)
-    for x, y, task in [({"other": 1.0, "f1": 1.0}, True, "ann"), *stream(20, seed=4)]:
-        quick.learn_one(x, y, task)
-        slow.learn_one(MappingProxyType(x), y, task)
-    np.testing.assert_array_equal(quick.coef_, slow.coef_)
+    learn_both(quick, slow, [({"other": 1.0, "f1": 1.0}, True, "ann"), *stream(20, seed=4)])
     assert quick.feature_names == slow.feature_names
 
 

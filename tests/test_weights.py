@@ -178,11 +178,6 @@ MISSPELLED = {"Yes": 20.0}
 RECORDS, ANSWERS = [{"x": float(t)} for t in range(4)], ["yes", "no", "no", "yes"]
 
 
-def learn_one_by_one(model):
-    for x, y in zip(RECORDS, ANSWERS, strict=True):
-        model.learn_one(x, y, task="a")
-
-
 def set_later(model):
     model.set_params(class_weight=None).fit(RECORDS, ANSWERS).set_params(class_weight=MISSPELLED).predict(RECORDS)
 
@@ -195,7 +190,7 @@ REFUSING = {
     "fit": lambda model: model.fit(RECORDS, ANSWERS),
     "partial_fit": lambda model: model.partial_fit(RECORDS, ANSWERS),
     "declared labels": declared_first,
-    "one by one": learn_one_by_one,
+    "one by one": lambda model: [model.learn_one(x, y, task="a") for x, y in zip(RECORDS, ANSWERS, strict=True)],
     "progressive validation": lambda model: ct.progressive_validation(model, RECORDS, ANSWERS),
     "selective sampling": lambda model: ct.SelectiveSampling(model).fit(RECORDS, ANSWERS),
     "many classes": lambda model: ct.OneVsRest(model).fit(RECORDS, ANSWERS),
