@@ -1,7 +1,6 @@
 """Dictionaries that leave out names: what is absent counts, in every form of records and for every learner."""
 
 import copy
-import json
 
 import numpy as np
 import pandas as pd
@@ -18,6 +17,7 @@ from coterie.evaluation.learning import TOGETHER, learn
 from coterie.expressions import LearnerExpression
 from reference.absent_names import scaled
 from slow import slow
+from terminal import write_jsonl
 
 N = 4000
 
@@ -170,8 +170,7 @@ def json_lines(path, X, y, task):
     """Write records as JSON Lines, with what is absent left out and None as null."""
     known = [{name: None if value != value else value for name, value in x.items()} for x in X]
     lines = [x | {"label": label, "user": user} for x, label, user in zip(known, y, task, strict=True)]
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    return path
+    return write_jsonl(path, lines)
 
 
 def by_lines(path, scale="auto", **options):

@@ -83,20 +83,16 @@ def test_the_parts_of_features_add_up_to_the_margin(name):
 
 def test_what_is_no_sum_over_features_is_a_rest_that_says_what_it_is():
     xs, ys, tasks = (list(column) for column in zip(*records(250), strict=True))
-    model = ct.MultitaskKernelPerceptron(ct.kernels.Gaussian(1.0))
-    kernel = model.partial_fit(xs, ys, task=tasks).explain(xs[0], tasks[0])
+    model = ct.MultitaskKernelPerceptron(ct.kernels.Gaussian(1.0)).partial_fit(xs, ys, task=tasks)
+    kernel = model.explain(xs[0], tasks[0])
     assert (kernel.parts, kernel.base, kernel.rest_of) == ([], 0.0, "support vectors")
     assert kernel.rest == kernel.margin != 0.0
-    second = ct.SecondOrderMultitaskPerceptron().partial_fit(xs, ys, task=tasks)
-    explanation = second.explain(xs[0], tasks[0])
-    assert explanation.rest_of == "how sure the model is of the record"
-    assert explanation.rest * explanation.margin < 0.0 < len(explanation.parts)
-    np.testing.assert_allclose(total(explanation), second.decision_function_one(xs[0], tasks[0]), rtol=1e-9)
-    model = raw.AdaptiveSharingClassifier([ct.MultitaskLogistic(), ct.SecondOrderMultitaskPerceptron()])
-    model.partial_fit(xs, ys, task=tasks)
-    explanation = model.explain(xs[0], tasks[0])
-    assert explanation.rest_of == "how sure the model is of the record"
-    np.testing.assert_allclose(total(explanation), model.decision_function_one(xs[0], tasks[0]), rtol=1e-9)
+    second = ct.SecondOrderMultitaskPerceptron()
+    for model in (second, raw.AdaptiveSharingClassifier([ct.MultitaskLogistic(), second])):
+        explanation = model.partial_fit(xs, ys, task=tasks).explain(xs[0], tasks[0])
+        assert explanation.rest_of == "how sure the model is of the record"
+        assert explanation.rest * explanation.margin < 0.0 < len(explanation.parts)
+        np.testing.assert_allclose(total(explanation), model.decision_function_one(xs[0], tasks[0]), rtol=1e-9)
 
 
 RECORDS = [{"price": 1.0, "shop": "north"}, {"price": None, "shop": "south"}, {"price": 2.0, "shop": None}]

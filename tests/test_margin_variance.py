@@ -47,8 +47,7 @@ def test_features_that_no_record_had_count_with_the_prior_variance(name):
 
 @pytest.mark.parametrize("model", [ct.MultitaskAROW(), ct.SecondOrderMultitaskPerceptron()], ids=str)
 def test_of_tasks_nobody_has_seen_too(model):
-    model = model.__sklearn_clone__()
-    model.partial_fit([{"a": 1.0}, {"a": 2.0}], [True, False], task=["ann", "bob"])
+    model = model.__sklearn_clone__().partial_fit([{"a": 1.0}, {"a": 2.0}], [True, False], task=["ann", "bob"])
     both, old, new = model.margin_variance([{"a": 2.0, "new": 3.0}, {"a": 2.0}, {"new": 3.0}], task=["eve"] * 3)
     none = model.margin_variance([{}], task=["eve"])[0]  # of the constant alone
     np.testing.assert_allclose(both - old, new - none)

@@ -200,8 +200,7 @@ def test_a_link_stays_one_and_what_is_no_file_is_not_replaced(tmp_path):
 def test_zeros_take_no_room(path):
     model = ct.AdaptiveSharingClassifier(storage="dense")
     rows = sp.csr_array((np.ones(8), ([0, 0, 0, 0, 1, 1, 1, 1], [0, 3, 99_998, 99_999, 0, 4, 5, 6])), (2, 100_000))
-    model.partial_fit(rows, [1, 0], task=["a", "b"])
-    model.save(path)
+    model.partial_fit(rows, [1, 0], task=["a", "b"]).save(path)
     assert path.stat().st_size < 100_000
 
     assert digest(ct.load(path)) == digest(model)

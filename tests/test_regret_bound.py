@@ -17,8 +17,7 @@ def simulated(relation, ridge, seed, rounds=T):
     rng = np.random.default_rng(seed)
     M = relation.relation_matrix(list(range(K)))
     U = rng.normal(size=D) + 0.2 * rng.normal(size=(K, D))
-    model = ct.SecondOrderMultitaskRegressor(relation, ridge)
-    model.partial_fit(np.zeros((K, D)), [0.0] * K, list(range(K)))
+    model = ct.SecondOrderMultitaskRegressor(relation, ridge).partial_fit(np.zeros((K, D)), [0.0] * K, list(range(K)))
     X, tasks, regret, seen = np.zeros((rounds, D)), rng.integers(K, size=rounds), 0.0, 0.0
     for t, i in enumerate(tasks):
         actions = rng.normal(size=(ACTIONS, D))

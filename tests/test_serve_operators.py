@@ -248,9 +248,7 @@ def test_a_start_that_is_refused_begins_no_model(tmp_path, monkeypatch, served):
     monkeypatch.chdir(tmp_path)
     Path("empty").write_text("\n")
     Path("bytes").write_bytes(b"\xff\xfe")
-    model = ct.MultitaskLogistic()
-    model.learn_one({"f": 1.0}, "spam", task="ann")
-    model.save("m.coterie")
+    ct.MultitaskLogistic().partial_fit([{"f": 1.0}], ["spam"], task=["ann"]).save("m.coterie")
     serve = ("serve", "--data", "s", "--port", "0")
     for options, message in REFUSED.items():
         assert message in refused(*serve, *options.split()), options

@@ -16,7 +16,7 @@ from coterie._compiled.weights.sparse import Sparse, SparsePairs
 from coterie.data.block import Block
 from reference import perceptron
 from slow import slow, slow_where
-from streams import BY_COLUMNS, CASES, FORMS, D, K, Stream, as_csr, as_dictionaries, linear_stream
+from streams import BY_COLUMNS, CASES, FORMS, D, K, Stream, as_csr, as_dictionaries, linear_stream, validated
 from test_budgets import BUDGETS, EVERY_WAY
 from test_budgets import model_of as model_of_budget
 from test_cuts import outputs_of, part
@@ -52,8 +52,7 @@ def blocks(stream, tasks, spans):
 def test_progressive_validation_is_predicting_and_then_learning(case):
     stream = linear_stream(43, n=60)
     tasks = stream.named(case.tasks)
-    model = ct.MultitaskPerceptron(case.relation)
-    trace = ct.progressive_validation(model, stream.X, stream.y, task=tasks, tasks=case.tasks)
+    trace = validated(ct.MultitaskPerceptron(case.relation), stream, case.tasks)
     model = ct.MultitaskPerceptron(case.relation)
     model.partial_fit(stream.X[:1], stream.y[:1], tasks[:1], classes=[-1, 1], tasks=case.tasks)
     for t in range(1, len(stream)):
