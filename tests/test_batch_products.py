@@ -73,7 +73,6 @@ def test_an_output_kernel_learned_by_features_is_that_learned_by_pairs():
 @pytest.mark.parametrize("solver", ["auto", "spectrum"])
 @pytest.mark.parametrize("shared", [False, True], ids=["rows", "shared"])
 def test_records_that_are_all_zero_predict_zero(used, solver, shared):
-    model = KernelRidge("linear", filter=used, solver=solver)
-    model.fit(np.zeros((N, D)), *([C] if shared else [Y, TASK]))
+    model = KernelRidge("linear", filter=used, solver=solver).fit(np.zeros((N, D)), *([C] if shared else [Y, TASK]))
     assert np.isfinite(model.dual_coef_).all()
     assert (model.predict(NEW, *([] if shared else [TASK[:7]])) == 0).all()

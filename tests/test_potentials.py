@@ -156,8 +156,7 @@ def test_refusals():
 
 
 def test_a_gradient_that_fails_on_the_way_changes_nothing():
-    model = Potential(Endless(), ct.Independent())
-    model.partial_fit([[1.0], [1.0]], [1, -1])
+    model = Potential(Endless(), ct.Independent()).partial_fit([[1.0], [1.0]], [1, -1])
     before = model.coef_.copy()
     with pytest.raises(ValueError, match="numbers that are not finite"):
         model.partial_fit([[1.0], [-2.0], [7.0]], [1, 1, 1])

@@ -95,9 +95,8 @@ def test_an_unseen_task_is_one_that_was_known_and_silent(solver, name):
 def test_arow_with_the_whole_covariance(name):
     case = CASES[name]
     means, variances = reference.arow(STREAM.X, STREAM.y, STREAM.task, case.M, 2.0)
-    model = raw.MultitaskAROW(case.relation, 2.0, covariance="full")
-    assert_margins(validated(model, STREAM, case.tasks).margin, means, STREAM.y)
-    model = raw.MultitaskAROW(case.relation, 2.0, covariance="full")
+    whole, model = (raw.MultitaskAROW(case.relation, 2.0, covariance="full") for _ in "12")
+    assert_margins(validated(whole, STREAM, case.tasks).margin, means, STREAM.y)
     model.partial_fit(STREAM.X[:120], STREAM.y[:120], np.array(STREAM.named(case.tasks))[:120], tasks=case.tasks)
     predictions = model.margin_variance(STREAM.X[120:121], STREAM.named(case.tasks)[120:121])
     np.testing.assert_allclose(predictions, variances[120], rtol=1e-9)
