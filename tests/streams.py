@@ -28,6 +28,10 @@ class Stream:
     def take(self, places):
         return Stream(self.X[places], self.y[places], self.task[places])
 
+    def by_task(self):
+        """The records of the first task, then those of the second, and so on."""
+        return self.take(np.argsort(self.task, kind="stable"))
+
     def named(self, labels):
         """Each record's task by its label."""
         return [labels[i] for i in self.task]

@@ -125,8 +125,7 @@ def test_the_shifting_forgetron_is_the_literal_one(name, kernel, form):
 
 
 def test_tasks_that_come_late_share_as_the_relation_says_of_the_moment():
-    stream = linear_stream(26, n=200)
-    late = stream.take(np.argsort(stream.task, kind="stable"))
+    late = linear_stream(26, n=200).by_task()
     for budget in EVERY_WAY:
         kernel = KERNELS["wide gaussian"][0]
         known, growing = (KernelPerceptron(kernel, ct.HalfUpdate(), BUDGETS[budget][0]) for _ in "12")
@@ -144,8 +143,7 @@ def test_tasks_that_come_late_share_as_the_relation_says_of_the_moment():
 @pytest.mark.parametrize("budget", ["forgetron", "printed forgetron", "projection", "projectron", "projectron++"])
 def test_tasks_that_come_change_the_matrix_for_what_is_stored(budget):
     """By b, M_ii shrinks with each task: the inverse is that of the M of the round, c² has the largest M_ii so far."""
-    case, stream = CASES["mean b"], linear_stream(27, n=160)
-    late = stream.take(np.argsort(stream.task, kind="stable"))
+    case, late = CASES["mean b"], linear_stream(27, n=160).by_task()
     known = np.maximum.accumulate(late.task) + 1
     M = np.array([np.pad((np.eye(k) + 10 / k) / 11, (0, 5 - k)) for k in known])
     _, run, options = BUDGETS[budget]
@@ -157,8 +155,7 @@ def test_tasks_that_come_change_the_matrix_for_what_is_stored(budget):
 
 @pytest.mark.parametrize("budget", STRICT)
 def test_tasks_that_come_within_a_batch_change_nothing_before(budget):
-    stream = linear_stream(26, n=200)
-    late = stream.take(np.argsort(stream.task, kind="stable"))
+    late = linear_stream(26, n=200).by_task()
     whole, single = (KernelPerceptron(KERNELS["gaussian"][0], budget=BUDGETS[budget][0]) for _ in "12")
     whole.fit(late.X, late.y, late.task)
     for t in range(200):
