@@ -258,6 +258,7 @@ def _members():
 MODELS = {
     # storages, averages
     "perceptron-dense": ("arrays", lambda: _perceptron()),
+    "perceptron-sparse": ("sparse", lambda: _perceptron(**_SPARSE)),
     "perceptron-sparse-average": ("sparse", lambda: _perceptron(average=True, **_SPARSE)),
     "perceptron-mostly-zero": ("wide", lambda: _perceptron(None, _PA1, average=True, storage="dense")),
     # forms of records, tasks and labels
@@ -419,7 +420,7 @@ FILES = Path(__file__).parent / "saved" / "kinds"
 QUICK = {
     *("AROW", "SVC", "asking-margin", "classes", "field", "kernel-classifier", "kernel-projection", "logistic"),
     *("perceptron-dense", "perceptron-graph", "perceptron-half-life", "perceptron-log-det"),
-    *("perceptron-sparse-average", "potential", "read-file", "regressor", "regressor-adaptive", "ridge"),
+    *("perceptron-sparse", "potential", "read-file", "regressor", "regressor-adaptive", "ridge"),
     *("second-order-primal", "sharing-default", "spaces-primal", "views"),
 }
 

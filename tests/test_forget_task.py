@@ -123,7 +123,7 @@ TAKEN_OUT = ("AROW-full", "p-norm", "potential", "second-order", "kernel")
 QUICK = {
     *("AROW", "asking-budget-window", "classes", "kernel-projection", "kernel-shared-projection", "p-norm-auto"),
     *("perceptron-graph", "perceptron-half-life", "perceptron-log-det"),
-    *("perceptron-sparse-average", "perceptron-tasks-of-all-kinds", "regressor-adaptive"),
+    *("perceptron-sparse", "perceptron-tasks-of-all-kinds", "regressor-adaptive"),
     *("second-order-primal", "second-order-Gaussian", "sharing-default", "spaces-primal"),
 }
 ONLINE = [name for name in MODELS if hasattr(MODELS[name][1](), "learn_one")]

@@ -85,9 +85,11 @@ def test_blocks_and_delays_of_any_size(stream, share, cuts, delay):
 class LongLife(RuleBasedStateMachine):
     """One model learns, predicts, refuses, is saved and loaded in any order; a literal one goes along."""
 
-    @initialize(share=shares, average=st.booleans(), storage=st.sampled_from(["auto", "dense", "sparse"]))
-    def start(self, share, average, storage):
-        self.share, self.average = share, average
+    storages = "auto", "dense"
+
+    @initialize(share=shares, average=st.booleans(), draw=st.data())
+    def start(self, share, average, draw):
+        self.share, self.average, storage = share, average, draw.draw(st.sampled_from(self.storages))
         self.model = ct.MultitaskPerceptron(ct.MeanRegularized(share=share), average=average, storage=storage)
         self.records, self.labels, self.tasks = [], [], []
 
@@ -140,5 +142,12 @@ class LongLife(RuleBasedStateMachine):
             np.testing.assert_allclose(self.model.coef_, self.sign() * literal, rtol=1e-9, atol=1e-9)
 
 
-LongLife.TestCase.settings = settings(max_examples=15, stateful_step_count=12)
-TestLongLife = LongLife.TestCase
+class SparseLongLife(LongLife):
+    """One whose weights are stored sparsely."""
+
+    storages = ("sparse",)
+
+
+TestLongLife, TestSparseLongLife = LongLife.TestCase, SparseLongLife.TestCase
+TestLongLife.settings = TestSparseLongLife.settings = settings(max_examples=15, stateful_step_count=12)
+TestSparseLongLife.pytestmark = [pytest.mark.slow]
