@@ -490,18 +490,18 @@ def test_a_file_says_what_its_own_table_takes_and_no_more(tmp_path: Path) -> Non
     # a sparse table whose rows have left blocks behind, as it was saved before files held what is used only
     rng, path = np.random.default_rng(0), tmp_path / "model.coterie"
     X = sp.random_array((60, 300), density=0.05, format="csr", random_state=rng)
-    model = ct.MultitaskPerceptron(storage="sparse", average=True)
+    model = ct.MultitaskPerceptron(storage="sparse")
     model.fit(X, np.sign(rng.standard_normal(60)), rng.integers(3, size=60)).save(path)
-    table = model.state_.model.model.tasks
+    table = model.state_.model.tasks
     arena = {name: getattr(table, name).copy() for name in ("start", "size", "count", "used", "free")}
     arena["features"] = table._taken().copy()
-    with_arrays(path, {f"model.tasks.{name}": array for name, array in arena.items()})
+    with_arrays(path, {f"tasks.{name}": array for name, array in arena.items()})
     ct.load(path)
     saved = persistence._read(path)[1]
     text = re.sub(rb'"room",[0-9]+', b'"room",%d' % 2**50, saved["document"].tobytes())
-    with_arrays(path, {"document": np.frombuffer(text, np.uint8), "model.tasks.used": np.array([2**40, -(2**40)])})
-    table = ct.load(path).state_.model.model.tasks
-    assert table.used.tolist() == saved["model.tasks.used"].tolist()
+    with_arrays(path, {"document": np.frombuffer(text, np.uint8), "tasks.used": np.array([2**40, -(2**40)])})
+    table = ct.load(path).state_.model.tasks
+    assert table.used.tolist() == saved["tasks.used"].tolist()
     assert table.room <= 64 * max(table.used[0], 512)
 
 
