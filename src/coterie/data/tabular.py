@@ -491,8 +491,10 @@ def interleaving(X: AnyRecords, task: AnyTasks, column: Hashable | None) -> Ints
 
 def take_rows(X: AnyRecords, order: Ints) -> AnyRecords:
     """Return the records, labels, tasks or weights at these positions, in the same form."""
-    if X is None or hasattr(X, "iloc"):
-        return None if X is None else X.iloc[order]
+    if X is None:
+        return None
+    if hasattr(X, "iloc"):
+        return X.iloc[order]
     if hasattr(X, "to_pylist"):
         return X.take(order)
     if hasattr(X, "tocsr"):

@@ -65,10 +65,10 @@ def reading(path: str) -> Iterator[None]:
 
 def _why_not_found(cause: BaseException | None) -> str:
     """Return why a file was not found: a FileNotFoundError of fsspec has the failure of a web server as ``cause``."""
-    status, words = getattr(cause, "status", None), getattr(cause, "message", "")
+    status, reason = getattr(cause, "status", None), getattr(cause, "message", "")
     if not type(cause).__module__.startswith("aiohttp.") or status in (404, 410):
         return "does not exist"
-    return f"cannot be read: {cause if status is None else f'the server answered {status} {words}'}"
+    return f"cannot be read: {cause if status is None else f'the server answered {status} {reason}'}"
 
 
 def _is_of_store(error: Exception) -> bool:

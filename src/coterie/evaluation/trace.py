@@ -64,7 +64,7 @@ class LabelRates(NamedTuple):
     of_likeliest: Floats
 
 
-#: Advice for such records, after their name.
+#: What a message says of records that are sorted by task.
 SORTED = "are sorted by task, so that models learn one task after the other: sort them by time, or shuffle them"
 
 

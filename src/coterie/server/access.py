@@ -139,8 +139,7 @@ class Connection(HttpToolsProtocol):
                 codings.append(value.lower())
         if size > HEAD_BYTES:
             self._refuse(431, _TOO_LONG)
-        decoded = unquote_to_bytes(self.url)
-        if b"#" in self.url or (b"%" in self.url and decoded.decode(errors="ignore").encode() != decoded):
+        if b"#" in self.url or (b"%" in self.url and not _is_utf8(unquote_to_bytes(self.url))):
             self._refuse(400, "the URL must be in UTF-8, with %23 for #")  # else another task would be named
         if self.parser.should_upgrade():
             self._refuse(400, "Upgrade and CONNECT are not supported: send HTTP/1.1 without them")
@@ -208,6 +207,14 @@ class Connection(HttpToolsProtocol):
         """Clean up after the connection was closed."""
         self._unset_head()
         super().connection_lost(exc)
+
+
+def _is_utf8(data: bytes) -> bool:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 _TOO_LONG = f"the head of the request is longer than {HEAD_BYTES} bytes"
