@@ -34,7 +34,7 @@ def literal(members):
     """The learners and the experts of a named set."""
     default = [*logistic(0.0, 1.0), *arows((30.0, 0.5)), adalog.Coin(adalog.share(0.5), alpha=3.0, wealth=2.0)]
     coins = [adalog.Coin(adalog.share(s), alpha=3.0, wealth=1.0) for s in (0.0, 1.0)]
-    mixed = [MixedEffects(5.0, 0.2, logistic=True, rate=0.7, most=WIDEST)]
+    mixed = [MixedEffects(5.0, 0.2, logistic=True, rate=0.7, most=WIDEST, features=2)]
     if members == "cheap":
         return AdaptiveSharing(logistic(1.0, 0.0), experts=lambda f: [f[0], f[1], f[0] + f[1]])
     learners = {"default": [*default, *mixed], "ensemble": [*default, *arows((3.0, 1.0)), *coins, *mixed]}[members]

@@ -82,7 +82,7 @@ class AdaptiveRegression:
     def __init__(self, d: int) -> None:
         self.gradients = [Gradient(0.0), Gradient(0.5), Gradient(1.0), Gradient(1.0, 0.6)]
         priors = (10.0, 0.3), (0.3, 0.03), (1.0, 0.3, 0.9, 0.999)
-        self.mixed = [MixedEffects(*prior, most=WIDEST) for prior in priors]  # type: ignore[misc]
+        self.mixed = [MixedEffects(*prior, most=WIDEST, features=2) for prior in priors]  # type: ignore[misc]
         self.last = Weights(7, 0.5 ** (1.0 / HALF_LIFE))
         self.counts: dict[Hashable, float] = {}
         self.labels: list[float] = []

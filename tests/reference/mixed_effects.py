@@ -33,6 +33,9 @@ class MixedEffects:
     before it is learned: one for each weight, and all slopes by a common step, too. What is known of a task is its
     information, v / q and 1 / q - 1 / q(0), from which v and q follow by the prior of the moment. A label that comes late,
     to a margin that is no longer the one predicted, does not move the prior, unless that was 0, as before the first label.
+
+    The prior variances of q are for records of at most ``features``; those of slopes are divided by c / ``features`` if c of
+    a record before were not 0.
     """
 
     def __init__(
@@ -46,6 +49,7 @@ class MixedEffects:
         fixed: tuple[float, float] | None = None,
         rate: float = 0.0,
         most: int = LIMIT,
+        features: float = math.inf,
     ) -> None:
         self.slopes, self.kept_own, self.kept, self.logistic, self.rate, self.most = (
             slopes,
@@ -55,7 +59,7 @@ class MixedEffects:
             rate,
             most,
         )
-        self.prior = np.array([constant])
+        self.prior, self.features, self.largest = np.array([constant]), features, 0
         self.predicted: dict[int | float, float] = {}
         self.gradients: dict[int | str, list[float]] = {}
         self.order: list[int | None] = [column]
@@ -71,12 +75,16 @@ class MixedEffects:
 
     def own(self, task: Hashable, prior: Any = None) -> tuple[Any, Any]:
         """v_k and q of a task, of which v_k / q and 1 / q - 1 / q(0) are known."""
-        prior = self.prior if prior is None else prior
+        prior = self.thinned(self.prior if prior is None else prior)
         pulls, gained = (
             np.append(known, np.zeros(len(prior) - len(known))) for known in self.tasks.get(task, np.zeros((2, 0)))
         )
         q = prior / (1.0 + prior * gained)
         return pulls * q, q
+
+    def thinned(self, prior: Any) -> Any:
+        """Prior variances for as many features as records had."""
+        return np.append(prior[:1], prior[1:] / max(1.0, self.largest / self.features))
 
     def record(self, x: Any) -> Vector:
         """The features seen, divided by the constant."""
@@ -91,7 +99,8 @@ class MixedEffects:
         """The mean of the margin and its variance, to which features that were always 0 add that of their weights."""
         z, (v, q), x = self.record(x), self.own(task, prior), entries(x)
         new = sum((value / self.scale(x)) ** 2 for j, value in x.items() if j not in self.order[:LIMIT])
-        return (self.m + v) @ z, z @ self.P @ z + q @ z**2 + (self.fixed[1] + self.slopes) * new
+        unseen = self.fixed[1] + self.thinned(np.full(2, self.slopes))[1]
+        return (self.m + v) @ z, z @ self.P @ z + q @ z**2 + unseen * new
 
     def margin(self, x: Any, task: Hashable, t: int | float = -1) -> float:
         """The margin; log-odds are shrunk by their variance. What was predicted first for record t is kept."""
@@ -141,12 +150,13 @@ class MixedEffects:
         self.P = self.P - np.outer(g, g) / total
         v = v + q * z * residual / total
         q = q - (q * z) ** 2 / total
-        q = np.minimum(q / self.kept_own, self.prior)
+        q = np.minimum(q / self.kept_own, self.thinned(self.prior))
         has_prior = q > 0.0
-        q, prior = np.where(has_prior, q, 1.0), np.where(has_prior, self.prior, 1.0)
+        q, prior = np.where(has_prior, q, 1.0), np.where(has_prior, self.thinned(self.prior), 1.0)
         self.tasks[task] = np.where(has_prior, v / q, 0.0), np.where(has_prior, 1.0 / q - 1.0 / prior, 0.0)
         if self.kept < 1.0:
             self.forget()
+        self.largest = max(self.largest, sum(value != 0.0 and j != self.order[0] for j, value in entries(x).items()))
         if learns_prior:
             together = self.step("together", sum(derivatives[1:]))
             steps = [self.step(j, derivative) + (together if j else 0.0) for j, derivative in enumerate(derivatives)]

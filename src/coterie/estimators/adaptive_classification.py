@@ -28,8 +28,8 @@ Members = dict[str, Any]
 #: Sets of members by name.
 NamedSet = Literal["default", "cheap", "ensemble"]
 
-#: The prior variances of the mixed-effects model before the first record, and how fast it learns them.
-LEARNED = Prior(5.0, 0.2, rate=0.7)
+#: The initial prior variances of the mixed-effects model, for records of at most 2 features, and their learning rate.
+LEARNED = Prior(5.0, 0.2, rate=0.7, features=2)
 #: The initial wealth of a coin bettor for its rows together, so that each of two rows has as much as one alone.
 COINS = 2.0
 #: The experts of "cheap" from its two learners: the pool, a task's own, both.
@@ -42,7 +42,8 @@ class AdaptiveSharingClassifier(LinearEstimator):
 
     Several members learn each record: by default :class:`MultitaskLogistic` with share 0 and 1, :class:`MultitaskAROW`
     with share 1/2, a logistic regression by ``CoinBetting`` with the margin (w + w_i) · x, w shared and w_i a task's
-    own, and a logistic mixed-effects model, which learns the prior variances of w_i from labels in time; see
+    own, and a logistic mixed-effects model, which learns the prior variances of w_i from labels in time; they are first
+    5 for the constant and .2 for others, or .4 / c if a record had c > 2 features that were not 0; see
     :mod:`coterie._compiled.primal.kalman_filter`. It learns the first 127 features that are not 0, and is removed
     permanently when more than 1,023 have been seen. The log-odds f_a are mixed by their 0/1 losses so far, L_a over all
     tasks and L_ia on task i (a zero margin counts half; S members):

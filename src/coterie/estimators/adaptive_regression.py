@@ -34,9 +34,9 @@ GRADIENTS = {
 }
 #: The members with mixed effects, and their priors: for tasks that differ much, and little.
 MIXED = {
-    "mixed effects": Prior(10.0, 0.3),
-    "close mixed effects": Prior(0.3, 0.03),
-    "forgetting mixed effects": Prior(1.0, 0.3, 0.9, 0.999),
+    "mixed effects": Prior(10.0, 0.3, features=2),
+    "close mixed effects": Prior(0.3, 0.03, features=2),
+    "forgetting mixed effects": Prior(1.0, 0.3, 0.9, 0.999, features=2),
 }
 
 
@@ -51,7 +51,8 @@ class AdaptiveSharingRegressor(PredictsIntervals, LinearEstimator):
 
     where x has the features and a constant, and is not scaled to unit length. In units of the variance of the noise,
     the prior P is 10 for the constant and 1 for others, and q is 10 for the constant and .3 for others; .3 and .03; and
-    1 and .3 in a model that forgets: 1/10 of v_i with each record of the task, and 1/1000 of m with each record. Each
+    1 and .3 in a model that forgets: 1/10 of v_i with each record of the task, and 1/1000 of m with each record. If a
+    record had c > 2 features that were not 0, the .3 and .03 are divided by c / 2, for the largest c so far. Each
     record is one step of a Kalman filter in which m and v_i are independent, see
     :mod:`coterie._compiled.primal.kalman_filter`. Members learn the standardised label z = (y - mean) / deviation over
     all labels so far, so the unit of labels does not matter. Each f_a is clipped to the range of the labels so far. The

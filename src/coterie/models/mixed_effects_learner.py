@@ -54,6 +54,7 @@ class Prior(NamedTuple):
     ``constant`` and ``slopes`` are the variances of a task's own constant and of its other weights, ``own`` and
     ``shared`` the factors by which precisions are multiplied after each record of a task, and after each record.
     ``rate`` is that of learning the variances, one for each feature, from labels of two classes in time; else 0.
+    ``slopes`` is divided by c / ``features`` if a record had c > ``features`` that were not 0; 0 for never.
     """
 
     constant: float
@@ -61,6 +62,7 @@ class Prior(NamedTuple):
     own: float = 1.0
     shared: float = 1.0
     rate: float = 0.0
+    features: float = 0.0
 
 
 #: Prior variances of the shared constant for numbers and for two classes; those of other shared weights are 1.
@@ -123,9 +125,9 @@ class MixedEffectsLearner(CompiledLearner):
         return {"prior": [float(number) for number in self.prior], "shared": [float(number) for number in self.shared]}
 
     def _empty(self, tasks: int) -> MixedEffects:
-        return MixedEffects.empty(
-            self.shared, self.prior[:2], self.prior[2:4], self.logistic, tasks, self.prior.rate, self.most
-        )
+        constant, slopes, *kept, rate, features = self.prior
+        own = constant, slopes, rate, features
+        return MixedEffects.empty(self.shared, own, kept, self.logistic, tasks, self.most)
 
     # -- tasks and features -------------------------------------------------------------------------------------------
 
@@ -285,7 +287,8 @@ class MixedEffectsLearner(CompiledLearner):
     def _share(self, state: State, tasks: Codes) -> Floats:
         features = slice(1, len(state.model.columns))
         if not self.prior.rate or features.stop < 2:
-            return np.full(len(tasks), self.shared[1] / (self.shared[1] + self.prior.slopes or 1.0))
+            own = self.prior.slopes / state.model.growth
+            return np.full(len(tasks), self.shared[1] / (self.shared[1] + own or 1.0))
         (m, P), (v, q) = state.model.shared, state.model.own_weights(tasks)
         own = (v**2 + q)[:, features].sum(axis=1)
         whole = ((m[: features.stop] + v) ** 2 + np.diag(P)[: features.stop] + q)[:, features].sum(axis=1)

@@ -50,14 +50,6 @@ class Kernel(Protocol):
 
 
 @runtime_checkable
-class RadialKernel(Kernel, Protocol):
-    """Interface of radial kernels k(x, z) = exp(-s ‖x - z‖²), with s = ``radial_scale``."""
-
-    @property
-    def radial_scale(self) -> float: ...
-
-
-@runtime_checkable
 class PlainProduct(Kernel, Protocol):
     """Interface of kernels that may be the plain inner product (``plain`` is True), so that features have weights."""
 

@@ -24,6 +24,10 @@ also move together, by the sum of their derivatives likewise. To move one by a i
 (2 + a) / (2 - a), nearly e^a. Labels that come late do not move them: the variances that suit the next record are too
 large for a prediction many labels ahead.
 
+The prior variance of own slopes may be for a number of features: if a record had c > ``features`` that were not 0,
+q_j(0) is ``features`` / c times that, for the largest c so far, so that many columns do not make tasks a priori more
+different than few. As 1 / q_j(0) then grows, v_j and q_j become what they were with this prior from the start.
+
 A prior variance of 0 leaves a weight at 0. If it is that of a task's own slopes, each task has only an intercept, one
 number instead of c. For regression, the model also sums e² / (r + s²), whose mean estimates the variance of a label of
 noise 1.
@@ -36,13 +40,14 @@ features than ``most``, unless that is 0, stops permanently: its margin is NaN, 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from coterie._compiled.core.arrays import Dropped, enlarged
-from coterie._compiled.core.checks import require, require_shape, require_within
+from coterie._compiled.core.checks import require, require_counts, require_shape, require_within
 from coterie._compiled.core.generic import compiled, no_refcount, no_refcount_noinline, when
 from coterie._compiled.core.hashing import slot
 from coterie._compiled.core.records import begin, end, feature, value, weight
@@ -99,18 +104,19 @@ class OwnPrior(NamedTuple):
 
     ``ridges`` (LIMIT + 1,) are the prior precisions, 0 for a prior variance of 0, ``squares`` (LIMIT + 1,) the sums of
     squared derivatives. The last numbers are the precision of features not seen so far, and the sum of the common step.
-    ``rate`` is 0 for a prior that stays.
+    ``rate`` is 0 for a prior that stays. The precisions of slopes are for records with at most ``features``.
     """
 
     ridges: Any
     squares: Any
     rate: float
+    features: float
 
     @classmethod
-    def from_variances(cls, constant: float, slopes: float, rate: float) -> OwnPrior:
-        """Return a prior with these variances of the constant and of slopes, and this learning rate."""
+    def from_variances(cls, constant: float, slopes: float, rate: float = 0.0, features: float = 0.0) -> OwnPrior:
+        """Return a prior with these variances of the constant and of slopes; 0 features are any number of them."""
         ridges = [1.0 / variance if variance > 0.0 else 0.0 for variance in (constant, slopes)]
-        return cls(np.repeat(ridges, [1, LIMIT]), np.full(LIMIT + 1, START), rate)
+        return cls(np.repeat(ridges, [1, LIMIT]), np.full(LIMIT + 1, START), rate, features or math.inf)
 
 
 class FilterWork(NamedTuple):
@@ -118,7 +124,7 @@ class FilterWork(NamedTuple):
 
     ``notes`` are the position of the record in its batch, the number of features of x, the shared and the own part of
     the margin, the variances of both, the number of features that need room, the squared norm of unseen features,
-    and the common step of slopes.
+    the common step of slopes, and the number of features that are not 0.
     """
 
     x: Any
@@ -130,10 +136,10 @@ class FilterWork(NamedTuple):
     @classmethod
     def with_width(cls, width: int) -> FilterWork:
         """Allocate arrays for this many features."""
-        return cls(np.zeros(width), np.zeros(width), np.zeros(width), np.zeros(width), np.full(9, -1.0))
+        return cls(np.zeros(width), np.zeros(width), np.zeros(width), np.zeros(width), np.full(10, -1.0))
 
 
-RECORD, WIDTH, SHARED, OWN, SHARED_VARIANCE, OWN_VARIANCE, NEEDED, UNSEEN, TOGETHER = range(9)
+RECORD, WIDTH, SHARED, OWN, SHARED_VARIANCE, OWN_VARIANCE, NEEDED, UNSEEN, TOGETHER, NONZERO = range(10)
 
 
 class MixedEffects(NamedTuple):
@@ -142,7 +148,8 @@ class MixedEffects(NamedTuple):
     ``priors`` are the prior variances of the shared constant and slopes, ``prior`` the prior of a task's own weights;
     ``kept`` are the decay factors of the precisions of a task's own and of shared weights; ``logistic`` is 1 for labels
     of two classes, 0 for numbers. ``clock`` has the number of features seen, ``most + 1`` if there were more than
-    ``most``; if that is 0, they are counted to ``LIMIT`` only. ``pulls`` and ``precisions`` (K, c) are v / q and
+    ``most``; if that is 0, they are counted to ``LIMIT`` only. Its second number is the largest number of features that
+    were not 0 in one record. ``pulls`` and ``precisions`` (K, c) are v / q and
     1 / q - 1 / q(0); (K, 1) if tasks have no slopes of their own. ``noise`` has the sum of e² / (r + s²) of numbers
     and their count, starting with one of 1.
     """
@@ -164,20 +171,21 @@ class MixedEffects(NamedTuple):
     def empty(
         cls,
         priors: tuple[float, float] = (1.0, 1.0),
-        own: tuple[float, float] = (1.0, 1.0),
-        kept: tuple[float, float] = (1.0, 1.0),
+        own: tuple[float, ...] = (1.0, 1.0),
+        kept: Sequence[float] = (1.0, 1.0),
         logistic: bool = False,
         tasks: int = 0,
-        rate: float = 0.0,
         most: int = LIMIT,
     ) -> MixedEffects:
-        """Return a model without records, with prior variances of constants and slopes."""
+        """Return a model without records, with prior variances of constants and slopes.
+
+        ``own`` are the arguments of `OwnPrior.from_variances`.
+        """
         variances, factors = np.array(priors, np.float64), np.array(kept, np.float64)
         seen, shared = SeenFeatures.from_columns(np.array([-1], np.int32)), Gaussian.from_priors(1, variances)
         numbers = np.zeros((tasks, 1)), np.zeros((tasks, 1)), np.ones(2)
-        prior = OwnPrior.from_variances(*own, rate)
-        clock = np.ones(1, np.int64)
-        options = variances, prior, factors, int(logistic), most
+        clock = np.array([1, 0])
+        options = variances, OwnPrior.from_variances(*own), factors, int(logistic), most
         return cls(*options, seen, clock, shared, *numbers, FilterWork.with_width(1))
 
     @property
@@ -189,6 +197,11 @@ class MixedEffects(NamedTuple):
     def columns(self) -> NDArray[np.int32]:
         """The columns of the features that are learned, the constant first."""
         return self.seen.columns[: 0 if self.has_left else min(self.clock[0], LIMIT)]  # type: ignore[no-any-return]
+
+    @property
+    def growth(self) -> float:
+        """The factor of the prior precisions of own slopes."""
+        return max(1.0, float(self.clock[1] / self.prior.features))
 
     def own_width(self, width: int) -> int:
         """Return the number of own weights of a task among this many features."""
@@ -241,7 +254,7 @@ class MixedEffects(NamedTuple):
         means, variances = np.zeros((2, len(tasks), len(self.columns)))
         pulls, gained = np.zeros((2, len(tasks), own))
         pulls[known], gained[known] = (numbers[tasks[known], :own] for numbers in (self.pulls, self.precisions))
-        precisions = self.prior.ridges[:own] + gained
+        precisions = self.prior.ridges[:own] * np.where(np.arange(own), self.growth, 1.0) + gained
         for numbers, result in ((1.0, variances), (pulls, means)):
             np.divide(numbers, precisions, out=result[:, :own], where=precisions > 0.0)
         return means, variances
@@ -260,8 +273,9 @@ class MixedEffects(NamedTuple):
 
     def check(self, tasks: int, features: int) -> None:
         """Raise ValueError for wrong shapes, or numbers that no sequence of updates leads to."""
-        require_shape("clock of mixed effects", self.clock, 1)
-        require_within("number of features seen", self.clock, 1, min(features, max(self.most, LIMIT)) + 1)
+        require_shape("clock of mixed effects", self.clock, 2)
+        require_within("number of features seen", self.clock[:1], 1, min(features, max(self.most, LIMIT)) + 1)
+        require_counts("number of features of a record", self.clock[1:], 1)
         require_shape("columns of features seen", self.seen.columns, WIDEST)
         columns = self.seen.columns[: 0 if self.has_left else self.clock[0]]
         require_within("columns of features seen", columns[1:], 0, features - 1)
@@ -346,12 +360,19 @@ def _write_record(seen, rows, t, width, x):
 
 
 @no_refcount
+def _growth(model):
+    """Return the factor of the prior precisions of own slopes."""
+    return max(1.0, model.clock[1] / model.prior.features)
+
+
+@no_refcount
 def _note_parts(model, i, width):
     """Store the shared and the own part of the margin and of its variance for task i (-1 if unknown)."""
     shared, own, variance, x, ridges = 0.0, 0.0, 0.0, model.work.x, model.prior.ridges
+    growth = _growth(model)
     for j in range(width):
         shared += model.shared.mean[j] * x[j]
-        precision = ridges[j]
+        precision = ridges[j] * (growth if j else 1.0)
         if precision > 0.0:
             if i >= 0:
                 precision += model.precisions[i, j]
@@ -360,7 +381,7 @@ def _note_parts(model, i, width):
                 own += model.pulls[i, j] * scaled
             variance += x[j] * scaled
     if ridges[LIMIT] > 0.0:
-        variance += model.work.notes[UNSEEN] / ridges[LIMIT]
+        variance += model.work.notes[UNSEEN] / (ridges[LIMIT] * growth)
     model.work.notes[SHARED] = shared
     model.work.notes[OWN] = own
     model.work.notes[OWN_VARIANCE] = variance
@@ -434,6 +455,7 @@ def learn(model, i, y, rows, t, in_time):
     _move_own(model, i, width, residual, noise, total)
     if learns_prior:
         _move_prior(model, width)
+    model.clock[1] = max(model.clock[1], int(notes[NONZERO]))  # for the records after this one
     notes[RECORD] = -1.0
     return abs(residual) / total
 
@@ -441,9 +463,9 @@ def learn(model, i, y, rows, t, in_time):
 @no_refcount
 def _move_own(model, i, width, residual, noise, total):
     """Update the own weights of task i by a label; ``residual`` is its error, ``noise`` and ``total`` are variances."""
-    decay, step = model.kept[0], residual / total
+    decay, step, growth = model.kept[0], residual / total, _growth(model)
     for j in range(min(width, model.pulls.shape[1])):
-        x, ridge, gained = model.work.x[j], model.prior.ridges[j], model.precisions[i, j]
+        x, ridge, gained = model.work.x[j], model.prior.ridges[j] * (growth if j else 1.0), model.precisions[i, j]
         q = 1.0 / (ridge + gained) if ridge > 0.0 else 0.0
         v = bounded(model.pulls[i, j] * q + x * q * step)
         precision = (ridge + gained + x * x / max(total - x * x * q, noise)) * decay - ridge
@@ -458,11 +480,13 @@ def _choose_steps(model, i, width, error, variance):
     # of g = f sqrt(shrunk), by f and by s²
     by_margin = error * math.sqrt(shrunk)
     by_variance = -math.pi / 16.0 * (model.work.notes[SHARED] + model.work.notes[OWN]) * shrunk
+    growth = _growth(model)
     # loops of one kind of work each, which are compiled to vector instructions
     for j in range(width):
-        q = 1.0 / (prior.ridges[j] + model.precisions[i, j])
+        ridge = prior.ridges[j] * (growth if j else 1.0)
+        q = 1.0 / (ridge + model.precisions[i, j])
         change = q * model.work.x[j]
-        steps[j] = bounded(by_margin * prior.ridges[j] * change * (model.pulls[i, j] * q + by_variance * change))
+        steps[j] = bounded(by_margin * ridge * change * (model.pulls[i, j] * q + by_variance * change))
     for j in range(1, width):
         together += steps[j]
     prior.squares[LIMIT] += bounded(together) ** 2
@@ -493,14 +517,16 @@ def _moved_ridge(ridge, step):
 @no_refcount
 def has_room(model, i, rows, t):
     """Return True if record t of task i needs no more memory, or the model has stopped. Else store the size needed."""
-    needed, width, j = model.clock[0], model.shared.mean.size, 0
+    needed, nonzero, width, j = model.clock[0], 0, model.shared.mean.size, 0
     if has_stopped(model):
         return width == 0
     for k in range(begin(rows, t), end(rows, t)):
         j = _position(model.seen, feature(rows, t, k), j + 1)
-        if value(rows, t, k) != 0.0 and j < 0:
-            needed += 1
+        if value(rows, t, k) != 0.0:
+            nonzero += 1 if j != 0 else 0
+            needed += 1 if j < 0 else 0
     model.work.notes[NEEDED] = needed
+    model.work.notes[NONZERO] = nonzero
     return min(needed, LIMIT) <= width and i < model.pulls.shape[0]
 
 
