@@ -18,7 +18,7 @@ rng = np.random.default_rng(3)
 FRAME = pd.DataFrame({"x": rng.normal(5.0, 2.0, 60), "z": rng.exponential(1.0, 60)})
 FRAME.loc[20:22, "z"] = np.nan
 MIXED = FRAME.assign(shop=rng.choice(["north", "south"], 60))
-LABELS = rng.choice(["no", "yes"], 60)
+LABELS = np.where(np.arange(60) < 16, "no", rng.choice(["no", "yes"], 60))
 TASKS = rng.choice(["a", "b"], 60)
 #: Records of weight 0 or next to it, the first among them, are far from the others.
 WEIGHTS = np.where(np.arange(60) % 7 == 0, [5e-324, 1e-13, 0.0] * 20, 1.0)
@@ -247,21 +247,27 @@ def test_a_model_that_knew_only_records_of_weight_0_knows_nothing(weights):
     model.learn_one(RECORDS[0], LABELS[0], task="a", sample_weight=0.0)
     if weights:
         model.partial_fit(np.ones((2, 3)), ["left", "right"], ["a", "b"])
-        assert model.n_features_in_ == 3
-        assert model.classes_.tolist() == ["left", "right"]
+        assert (model.n_features_in_, model.classes_.tolist()) == (3, ["left", "right"])
+
+
+@pytest.mark.parametrize("weights", [[1.0, 0.0, 1.0], [0.0, 0.0, 0.0]])
+def test_classes_that_are_announced_are_known_whatever_is_learned(weights):
+    model = ct.MultitaskPerceptron().partial_fit(np.eye(3), ["no"] * 3, classes=["no", "yes"], sample_weight=weights)
+    assert model.partial_fit(np.eye(3), ["no"] * 3).classes_.tolist() == ["no", "yes"]
+    assert (model.decision_function(np.eye(3)) < 0.0).all()
 
 
 def test_late_labels_among_records_of_weight_0_are_learned_in_their_round():
-    X = [{"x": x, "z": z} for x, z in np.random.default_rng(4).normal(size=(60, 2)).tolist()]
+    X, y = [{"x": x, "z": z} for x, z in np.random.default_rng(4).normal(size=(60, 2)).tolist()], ["no", "yes"] * 30
     trace = ct.progressive_validation(
-        ct.MultitaskLogistic(), X, LABELS, task=TASKS, sample_weight=WEIGHTS, delay=7, tasks=["a", "b"]
+        ct.MultitaskLogistic(), X, y, task=TASKS, sample_weight=WEIGHTS, delay=7, tasks=["a", "b"]
     )
     model = ct.MultitaskLogistic()
     for t in range(60):  # the first of which nothing is learned comes in round 7
         margin = model.decision_function(X[t : t + 1], task=TASKS[t : t + 1])[0] if t > 8 else 0.0
         assert trace.margin[t] == pytest.approx(margin, abs=1e-14)
         if t >= 7:
-            model.learn_one(X[t - 7], LABELS[t - 7], task=TASKS[t - 7], sample_weight=WEIGHTS[t - 7])
+            model.learn_one(X[t - 7], y[t - 7], task=TASKS[t - 7], sample_weight=WEIGHTS[t - 7])
 
 
 # -- clocks of a query strategy: SRDV11's Algorithm 1 counts the rounds whose labels are not asked for -----------------

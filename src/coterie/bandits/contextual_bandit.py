@@ -362,19 +362,14 @@ class Bandit(Parameters):
     ) -> list[float]:
         """Return the probability of each action, without a random choice. See :meth:`choose`."""
         with self.lock:
-            result: list[float] = self._weighed({} if x is None else x, self._checked_actions(actions), task)[
-                0
-            ].tolist()
-            return result
+            return list(map(float, self._weighed({} if x is None else x, self._checked_actions(actions), task)[0]))
 
     def scores(
         self, x: Record | None = None, actions: Sequence[Action] | None = None, task: Hashable = None
     ) -> list[float]:
         """Predict the reward of each action; 0.0 before the first update. See :meth:`choose`."""
         with self.lock:
-            offered = self._checked_actions(actions)
-            result: list[float] = self._predicted({} if x is None else x, offered, task)[0].tolist()
-            return result
+            return list(map(float, self._predicted({} if x is None else x, self._checked_actions(actions), task)[0]))
 
     def _weighed(self, x: Record, offered: _Offered, task: Hashable) -> tuple[Floats, Floats, Predictions | None]:
         """Return the probabilities and predicted rewards of the offered actions, and ensemble members' predictions."""

@@ -340,6 +340,7 @@ class OnlineModel:
             n = len(records.task)
             if not n and records.learned is not None:
                 undo_reading()
+                self.know_labels(() if classes is None else classes)
                 return BatchResult(np.zeros(0), np.zeros(0, bool), np.zeros(0, bool))
             length = passes * n if whole else length
             options = LearnSettings(() if tasks is None else tasks, late, length, asking, predictions)
@@ -347,6 +348,8 @@ class OnlineModel:
                 return self._learn(records, options)
             for check in self.population.checks():  # all are refused or none
                 check(distinct_labels(records.task)[0])
+            if self.label_encoder.most == 2:  # the sign of a label must not depend on how weights of 0 cut the batch
+                self.know_labels(records.y[records.learned])
             # records of weight 0 are predicted in order, and must not change scales, clocks or the relation
             return self._learn_some_late(records, options) if late else self._learn_some(records, options)
 
@@ -363,6 +366,7 @@ class OnlineModel:
         labels, population = copy.copy(self.label_encoder), self.population
         if classes is not None:
             labels.values(classes)
+        declared = copy.copy(labels)
         if isinstance(X, Block):
             X = X.with_number_labels() if labels.numeric else X
             y, weights = _unpack_block(X, y, task, weights)
@@ -380,26 +384,28 @@ class OnlineModel:
             check_class_weight_names(self.settings.class_weight, labels, complete=whole or classes is not None)
             if checked is not None and not self.learner.traits.weighs:
                 raise ValueError(_UNWEIGHED.format(type(self.learner).__name__, "sample_weight"))
-            records = self._mark_learned(records._replace(weights=checked), labels, np.asarray(learned), is_validated)
+            records = self._mark_learned(records._replace(weights=checked), declared, np.asarray(learned), is_validated)
         if whole and records.labels is not None:
             records.labels.require_whole()
         return records
 
     def _mark_learned(
-        self, records: Records, labels: LabelEncoder, learned: NDArray[np.bool_], is_validated: bool
+        self, records: Records, declared: LabelEncoder, learned: NDArray[np.bool_], is_validated: bool
     ) -> Records:
-        """Set the mask of records to learn, those with a weight and a known label; drop others unless validated."""
+        """Set the mask of records to learn, those with a weight and a known label; drop others unless validated.
+
+        ``declared`` is the encoder of labels without those of these records.
+        """
         if learned.all():
             return records
         places = np.flatnonzero(learned)
-        records = records._replace(y=labels.array(records.y), learned=learned, labels=None, values=None)
+        records = records._replace(y=declared.array(records.y), learned=learned, labels=None, values=None)
         if is_validated:
             return records
         records = records.select(places)
         if not len(places):
             return records._replace(learned=learned)
-        labels = copy.copy(self.label_encoder)
-        return records.with_labels(records.y, labels)
+        return records.with_labels(records.y, declared)
 
     def learned_records(self, X: AnyRecords, y: AnyLabels, weights: ArrayLike | None) -> Learning:
         """Return a mask of the records with a positive sample weight and class weight, which are learned."""
