@@ -5,9 +5,11 @@ import pandas as pd
 import pytest
 
 import coterie as ct
+import raw
 from slow import slow
 
 FOUND = ct.tasks.Interaction(np.array([[1.0, 0.0], [0.0, 4.0]]), tasks=["ann", "bob"])  # so M is 1 and 1/4
+TREE = ct.Hierarchy("/", share=(0.0, 0.5))
 MODELS = {
     "primal": (ct.SecondOrderMultitaskRegressor(FOUND, solver="primal"), (1.0, 0.25)),
     "dual": (ct.SecondOrderMultitaskRegressor(FOUND, solver="dual"), (1.0, 0.25)),
@@ -52,6 +54,12 @@ def test_of_tasks_nobody_has_seen_too(model):
     none = model.margin_variance([{}], task=["eve"])[0]  # of the constant alone
     np.testing.assert_allclose(both - old, new - none)
     assert new - none > 0.0
+
+
+@pytest.mark.parametrize("model", [raw.MultitaskAROW(relation=TREE), ct.SecondOrderMultitaskRegressor(TREE)], ids=str)
+def test_a_task_in_a_group_without_tasks_has_the_prior_variance(model):
+    model = model.__sklearn_clone__().partial_fit(np.eye(2), [0.0, 1.0], ["fr/ann", "fr/bob"])
+    np.testing.assert_allclose(model.margin_variance(np.eye(2), task=["it/eve", "it/eve"]), 1.0)
 
 
 # -- predictions -------------------------------------------------------------------------------------------------------

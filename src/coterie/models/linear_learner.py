@@ -377,9 +377,8 @@ class ConfidenceLearner(LinearLearner):
         known, unseen = split_unseen(batch.rows, state.features)
 
         def score_unseen(rows: Rows, tasks: Sequence[Hashable]) -> Margins:
-            own = np.array([self.relation.own(len(self.relation.path(task))) for task in tasks])
-            model = self.adapter.unseen_task_model(state, tasks)
-            return _variances(model, rows, np.arange(len(tasks))) + own * rows.squares()
+            model, unlearned = self.adapter.unseen_task_model(state, tasks), state.sharing.unlearned_weights(tasks)
+            return np.asarray(_variances(model, rows, np.arange(len(tasks))) + unlearned * rows.squares())
 
         variances = score_known_and_unseen(batch._replace(rows=known), partial(_variances, state.model), score_unseen)
         return variances + unseen * score_known_and_unseen(

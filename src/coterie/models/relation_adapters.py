@@ -237,9 +237,8 @@ class LevelAdapter(RelationAdapter):
     def unseen(self, state: State, tasks: Sequence[Hashable], others: Codes) -> tuple[Matrix, Floats]:
         """Return M between unseen ``tasks`` and known ``others``, and the diagonal entries of the unseen ones."""
         unseen = self.unseen_sharing(state, tasks)
-        own = np.array([self.relation.own(len(self.relation.path(task))) for task in tasks])
         rows = _common_weight(unseen, unseen.paths, state.model.sharing.paths[others])
-        return rows, own + _group_weight(unseen, unseen.paths)
+        return rows, state.sharing.unlearned_weights(tasks) + _group_weight(unseen, unseen.paths)
 
     def top(self, state: State) -> float:
         """Return the largest diagonal entry of M."""

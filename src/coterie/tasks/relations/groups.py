@@ -13,7 +13,7 @@ from coterie._compiled.core.arrays import Dropped, enlarged
 from coterie._compiled.core.checks import require, require_within
 from coterie._compiled.primal.grouped import NO_ARRIVALS, Arrivals, Levels, no_levels, reweigh
 from coterie.settings import MOST
-from coterie.types import Ints
+from coterie.types import Floats, Ints
 
 from .levels import Group, LevelRelation
 
@@ -137,6 +137,14 @@ class GroupIndex:
             route = self.relation.path(task)
             row[: len(route)] = [self.numbers.get(route[: n + 1], -1) for n in range(len(route))]
         return levels._replace(paths=paths, own=np.zeros(len(tasks)))
+
+    def unlearned_weights(self, tasks: Sequence[Hashable]) -> Floats:
+        """Return the part of M_ii of unseen tasks of which nothing was learned: their own, and that of new groups."""
+        weights = []
+        for route in map(self.relation.path, tasks):
+            new = [level for level in range(len(route)) if route[: level + 1] not in self.numbers]
+            weights.append(self.relation.own(len(route)) + sum(self.relation.shared(level, 1) for level in new))
+        return np.array(weights)
 
     def _different(self, tasks: Sequence[Hashable]) -> Sequence[Hashable]:
         """Return the tasks with groups to look up: only the first task if all tasks have the same groups."""
