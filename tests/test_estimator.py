@@ -121,12 +121,15 @@ def test_blocks_by_the_names_of_river():
     np.testing.assert_array_equal(chances, model.predict_proba(frame, STREAM.task))
 
 
-def test_score_weighs_records():
-    model = ct.MultitaskPerceptron().fit(STREAM.X, STREAM.y, STREAM.task)
+@pytest.mark.parametrize("model", [ct.MultitaskPerceptron(), ct.OneVsRest(ct.MultitaskAROW()), ct.batch.MultitaskSVC()])
+def test_score_weighs_records_and_takes_a_column_of_labels(model):
+    model.fit(STREAM.X, STREAM.y, STREAM.task)
     right = model.predict(STREAM.X, STREAM.task) == STREAM.y
     assert model.score(STREAM.X, STREAM.y, STREAM.task) == right.mean()
     weights = np.arange(len(right))
-    assert model.score(STREAM.X, STREAM.y, STREAM.task, weights) == np.average(right, weights=weights)
+    assert model.score(STREAM.X, STREAM.y[:, None], STREAM.task, weights) == np.average(right, weights=weights)
+    with pytest.raises(ValueError, match=f"one label per record: got 1 for {len(right)}"):
+        model.score(STREAM.X, STREAM.y[:1], STREAM.task)
 
 
 # -- forms of input ----------------------------------------------------------------------------------------------------

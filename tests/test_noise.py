@@ -86,6 +86,14 @@ def test_p_values_of_many_classes_have_jumps_of_the_size_of_the_gains():
     assert OfClasses.from_rounds(zero, task, 2).judged(tally, 0.95).helped.tolist() == [0.5, 0.5]
 
 
+def test_tasks_without_a_rare_class_so_far_are_not_called_helped():
+    task = np.repeat(np.arange(200), 300)
+    gain = np.where(np.random.default_rng(0).random(len(task)) < 0.007, -0.993, 0.007)  # 0 on average
+    result = OfClasses.from_rounds(gain, task, 200).judged(Tally.from_values(gain, task, 200), 0.95)
+    assert not select_discoveries(result.helped, 0.05).any()
+    assert ((result.low <= 0) & (result.high >= 0)).mean() >= 0.95
+
+
 #: The constant of the log-odds of streams of labels, and the share of positive labels that follows.
 RARE = {-6.6: 0.005, -6.0: 0.01, -4.1: 0.05, -1.2: 0.3}
 

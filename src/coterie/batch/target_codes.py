@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from coterie import spec
 from coterie._compiled.core.checks import require, require_finite, require_shape
+from coterie.data.label_encoders import accuracy
 from coterie.data.tabular import require_labels
 from coterie.types import AnyLabels, Array, Arrays, Json, Labels
 
@@ -76,10 +77,7 @@ class Classes:
         places = (scores >= 0).astype(np.int64) if self.binary else scores.argmax(axis=1)
         return np.asarray(self.classes[places])
 
-    def accuracy(self, y: Labels, predicted: Array, weights: ArrayLike | None) -> float:
-        """Return the (weighted) accuracy."""
-        weights = None if weights is None else np.asarray(weights, np.float64)
-        return float(np.average(predicted == np.asarray(y), weights=weights))
+    accuracy = staticmethod(accuracy)
 
     def dump(self) -> tuple[Json, Arrays]:
         """Return classes and codes as JSON data and named arrays."""

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from coterie import spec
+from coterie._compiled.core.checks import require
 from coterie._compiled.core.moments import FAR, NOTHING, Moments, from_saved, noted, scale_of, scored
 from coterie._compiled.core.text_fields import LARGEST_VALUE
 from coterie._compiled.primal.targets import standardise
@@ -155,7 +156,14 @@ class LabelEncoder(ABC):
 
     def score(self, predicted: Array, y: AnyLabels, weight: ArrayLike | None) -> float:
         """Return the weighted accuracy of predictions (for numbers: R²), as scikit-learn's ``score``."""
-        return float(np.average(predicted == np.asarray(y), weights=None if weight is None else np.asarray(weight)))
+        return accuracy(y, predicted, weight)
+
+
+def accuracy(y: AnyLabels, predicted: Array, weight: ArrayLike | None) -> float:
+    """Return the weighted share of right predictions; y has one label per record, and may be a column of a frame."""
+    labels = np.asarray(y).ravel()
+    require(len(labels) == len(predicted), f"y must have one label per record: got {len(labels)} for {len(predicted)}")
+    return float(np.average(predicted == labels, weights=None if weight is None else np.asarray(weight)))
 
 
 class Inside(NamedTuple):

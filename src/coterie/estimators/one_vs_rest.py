@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 from coterie import spec
 from coterie.data.input import InputOptions
@@ -96,7 +96,5 @@ class OneVsRest(OnlineEstimator):
 
     def __baselines__(self, seen: Inputs | None = None) -> Estimators:
         """Return the baselines of the binary model, wrapped for any number of classes."""
-        return {name: self._with_model(model) for name, model in self._within.__baselines__(seen).items()}
-
-    def _with_model(self, model: Estimator) -> Self:
-        return type(self)(**{**self.get_params(deep=False), "model": model})
+        own = self.get_params(deep=False)
+        return {name: type(self)(**{**own, "model": model}) for name, model in self._within.__baselines__(seen).items()}

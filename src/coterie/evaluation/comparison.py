@@ -368,9 +368,7 @@ def _rounds(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         read = [blocks_of(stream_model_of(model), X, y, task, tasks, CHUNK, sample_weight) for model in models.values()]
-    for message, category in dict.fromkeys(
-        (str(warning.message), warning.category) for warning in caught
-    ):  # once, not by learner
+    for message, category in dict.fromkeys((str(one.message), one.category) for one in caught):  # once, not by learner
         warn(message, category)
     return zip(*(blocks for blocks, _ in read), strict=True), read[0][1]
 
@@ -381,19 +379,22 @@ class FeatureSpread:
     Examples
     --------
     >>> spread = FeatureSpread()
-    >>> spread.add(np.array([[1.0, 3.0], [1.0, 5.0]]))
+    >>> spread.add(np.array([[1.0, 1e9 + 3.0], [1.0, 1e9 + 5.0]]))
     >>> spread.deviations.tolist()
     [0.0, 1.0]
     """
 
     def __init__(self) -> None:
-        self._rows, self._sums = 0, np.zeros((2, 0))
+        self._rows, self._sums, self._first = 0, np.zeros((2, 0)), np.zeros(0)
 
     def add(self, X: AnyRecords) -> None:
         """Add the records of a block, if they are among the first; multi-view records are ignored."""
         if self._rows >= _SPREAD_ROWS or getattr(X, "ndim", 0) != 2 or not hasattr(X, "T"):
             return
         values: AnyRecords = X.astype(np.float64) if hasattr(X, "indices") else np.asarray(X, np.float64)
+        if not hasattr(X, "indices"):  # squares of numbers far from 0 would cancel
+            self._first = self._first if self._rows else values[:1].sum(axis=0)
+            values = values - np.pad(self._first, (0, values.shape[1] - len(self._first)))
         powers = values, values.multiply(values) if hasattr(X, "indices") else np.square(values)
         sums = np.stack([np.asarray(power.sum(axis=0), np.float64).ravel() for power in powers])
         width = max(self._sums.shape[1], sums.shape[1])

@@ -14,10 +14,11 @@ import numpy as np
 
 from coterie import spec
 from coterie.data.errors import FieldError, InputError
+from coterie.data.label_encoders import LabelEncoder, NumberLabelEncoder
 from coterie.data.readers import Reading
 from coterie.tasks.index import TYPED, check_no_collisions, distinct_labels
 from coterie.tasks.relations.learned import TooManyTasksError
-from coterie.types import Estimator, Flags, Json, Label, TaskType
+from coterie.types import Estimator, Flags, Json, TaskType
 
 from .baselines import LabelBaselines
 from .comparison import Comparison, side_by_side, with_baselines
@@ -28,7 +29,6 @@ from .trace import Trace
 if TYPE_CHECKING:
     from coterie.data.block import Block
     from coterie.data.hints import Hint
-    from coterie.data.label_encoders import LabelEncoder
     from coterie.data.readers import Reader
     from coterie.data.record_encoders import RecordEncoder
 
@@ -395,11 +395,10 @@ class _CheckedStream:
             rows = codes == code
             if len(self._labels) == self._label_encoder.most:
                 message = f"{label!r} is a third label, after {' and '.join(map(repr, self._labels))}"
+                hint = None if self._is_continued else MORE_LABELS
                 if str(label) in map(str, self._labels):
-                    raise self._error(
-                        f"{message}, and is equal to one of them except for its type: {TYPED}", "label", block, rows
-                    )
-                raise self._error(message, "label", block, rows, None if self._is_continued else MORE_LABELS)
+                    message, hint = f"{message}, and is equal to one of them except for its type: {TYPED}", None
+                raise self._error(message, "label", block, rows, hint)
             try:
                 spec.check_labels([label], "label")
             except ValueError as error:  # the file of the model could not store it
@@ -411,16 +410,9 @@ class _CheckedStream:
             self._label_encoder.values(block.y)
         except ValueError:
             labels = np.asarray(block.y)
-            bad = np.array([not self._is_number(label) for label in labels])
+            bad = np.array([not NumberLabelEncoder.takes(label) for label in labels])
             message = f"{labels[np.argmax(bad)]!r} is not a number that can be learned"
             raise self._error(message, "label", block, bad) from None
-
-    def _is_number(self, label: Label) -> bool:
-        try:
-            self._label_encoder.values([label])
-        except ValueError:
-            return False
-        return True
 
     def _check_tasks(self, block: Block) -> None:
         new = [task for task in dict.fromkeys(block.tasks.tolist()) if task not in self._tasks]

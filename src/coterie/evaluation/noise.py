@@ -33,7 +33,9 @@ with the mean u of the gains and the mean -d of the losses of all such records. 
 
 **Many classes**: not all probabilities are stored, so the noise is estimated from the gains, E g² and E g³,
 drawn to the mean of the tasks of the class of size with the weight of ten records. The sign is tested with V = Σ g²,
-F₊ = Σ_{g>0} g⁴ and F₋ = Σ_{g<0} g⁴, drawn in the same way.
+F₊ = Σ_{g>0} g⁴ and F₋ = Σ_{g<0} g⁴, drawn in the same way. A task may not have seen a rare class yet, and so has small
+gains only. So both are also computed with the weight of 5 E g⁴ / (E g²)² records, the mean being over all gains of the
+class of size; the wider interval and the larger p-value count.
 
 **Without probabilities** only rounds on which the predictions differ count, d of them. A round that is won counts 1,
 one that neither or both have right ½; their sum is binomial with ½ if neither learner is better, and Clopper and
@@ -64,6 +66,8 @@ if TYPE_CHECKING:
 SIZES = (2, 10, 50, 300)
 #: The weights, in numbers of records, of the median task's residuals and of its size class's gains as priors of a task.
 _RESIDUALS, _GAINS = 5, 10
+#: The weight of gains as a prior if a few large ones make the noise, in multiples of their kurtosis.
+_RARE_GAINS = 5
 #: The weight, in records, of the residuals of all tasks in the test of numbers.
 _NULL_RESIDUALS = 20
 #: Skewness below which the normal distribution is as good.
@@ -176,13 +180,16 @@ class OfClasses(NamedTuple):
         """Return the intervals and p-values of the tasks' mean gains; O(K) for K tasks."""
         size, classes = class_of_size(gains.n), len(SIZES) + 1
         rounds = _sums(gains.n.astype(np.float64), size, classes)
-        # shrinkage: n records of the task and _GAINS of its class of size, brought back to a sum over n
-        part = gains.n / np.maximum(gains.n + _GAINS, 1)
-        variance, third, fourth_up, fourth_down = (
-            part * (sums + _GAINS * _ratio(_sums(sums, size, classes), rounds)[size]) for sums in self
-        )
-        up, down = (_ratio(np.sqrt(fourth), variance) for fourth in (fourth_up, fourth_down))
-        return Judged(*_interval(gains, variance, third, confidence), *_test_signs(gains, variance, up, down))
+        usual = OfClasses(*(_ratio(_sums(sums, size, classes), rounds)[size] for sums in self))
+        kurtosis = _ratio(usual.fourth_up + usual.fourth_down, usual.squares**2)
+        judged = []
+        for weight in (_GAINS, _RARE_GAINS * kurtosis):
+            part = gains.n / np.maximum(gains.n + weight, 1)
+            variance, third, *fourths = (part * (sums + weight * mean) for sums, mean in zip(self, usual, strict=True))
+            jumps = (_ratio(np.sqrt(fourth), variance) for fourth in fourths)
+            judged.append(Judged(*_interval(gains, variance, third, confidence), *_test_signs(gains, variance, *jumps)))
+        one, other = judged
+        return Judged(np.minimum(one.low, other.low), *map(np.maximum, one[1:], other[1:]))
 
 
 class OfNumbers(NamedTuple):
