@@ -165,13 +165,12 @@ class Parameters:
             raise AttributeError(f"{type(self).__name__} was not fitted to a file and has no encoder_")
         return self._source.encoder
 
-    def _check_fitted(self, kind: type[Exception] | None = None) -> None:
+    def _check_fitted(self) -> None:
         if self._fitted:
             return
         from sklearn.exceptions import NotFittedError
 
-        message = f"This {type(self).__name__} instance is not fitted yet: call {self._learning} first."
-        raise (kind or NotFittedError)(message)
+        raise NotFittedError(f"This {type(self).__name__} instance is not fitted yet: call {self._learning} first.")
 
     def __repr__(self) -> str:
         parameters, values = spec.parameters_of(type(self)), spec.values_of(self)

@@ -627,7 +627,7 @@ class Bandit(Parameters):
     @property
     def tasks_(self) -> list[Hashable]:
         """The known tasks, in order of first appearance."""
-        self._check_fitted(AttributeError)
+        self._check_fitted()
         return self._estimator.tasks_
 
     def forget_task(self, task: Hashable) -> Self:

@@ -224,19 +224,19 @@ class BatchEstimator(_Reading):
     @property
     def tasks_(self) -> list[Hashable]:
         """The tasks in the training data."""
-        self._check_fitted(AttributeError)
+        self._check_fitted()
         return list(self.expansion_.tasks.labels)
 
     @property
     def dual_coef_(self) -> Array:
         """The dual coefficients of the training records, shaped like y."""
-        self._check_fitted(AttributeError)
+        self._check_fitted()
         return self.expansion_.coefficients
 
     @property
     def relation_matrix_(self) -> Array:
         """The matrix M = A⁻¹ by which the training tasks share, shape (n_tasks, n_tasks). It is the output kernel."""
-        self._check_fitted(AttributeError)
+        self._check_fitted()
         return self.expansion_.relation_matrix
 
     @property
@@ -302,7 +302,7 @@ class BatchClassifier(BatchEstimator):
     @property
     def classes_(self) -> Array:
         """The sorted classes."""
-        self._check_fitted(AttributeError)
+        self._check_fitted()
         return self.labels_.classes
 
 

@@ -81,7 +81,7 @@ class MultitaskKernelClassifier(BatchClassifier):
     @property
     def tasks_(self) -> list[Hashable]:
         """The tasks in the training data."""
-        self._check_fitted(AttributeError)
+        self._check_fitted()
         return [ONLY_TASK] if self.expansion_.has_shared_rows else list(self.expansion_.tasks.labels)
 
     def _outputs(self, X: Records, task: Tasks | None) -> Array:

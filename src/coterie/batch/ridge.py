@@ -128,7 +128,7 @@ class MultitaskKernelRidge(BatchEstimator):
 
         A = M⁻¹ is the interaction matrix.
         """
-        self._check_fitted(AttributeError)
+        self._check_fitted()
         return self.expansion_.penalty()
 
     def _outputs(self, X: Records, task: Tasks | None) -> Array:

@@ -184,8 +184,7 @@ class OnlineEstimator(Parameters):
 
     def __predict_block__(self, block: Block, level: float = 0.9, all_labels: bool = False) -> BlockPredictions:
         """Return the prediction of each record of a file's block, with prediction intervals if ``level`` is set."""
-        self._check_fitted()
-        return self._model.predict(block).of_block(level, all_labels)
+        return self._fitted_model().predict(block).of_block(level, all_labels)
 
     def __dump__(self) -> tuple[Json, Arrays]:
         """Return the learned state as data with a JSON form and named arrays."""
@@ -333,8 +332,7 @@ class OnlineEstimator(Parameters):
             For an unseen task, if ``new_task="raise"``; otherwise it is predicted by the weights
             that the relation gives to new tasks.
         """
-        self._check_fitted()
-        return self._model.predict(X, task).labels
+        return self._fitted_model().predict(X, task).labels
 
     @_classifiers
     def decision_function(self, X: Inputs, task: Tasks | None = None) -> Margins:
@@ -348,8 +346,7 @@ class OnlineEstimator(Parameters):
             For an unseen task, if ``new_task="raise"``; otherwise it is predicted by the weights
             that the relation gives to new tasks.
         """
-        self._check_fitted()
-        return self._model.predict(X, task).decision
+        return self._fitted_model().predict(X, task).decision
 
     @_probabilities
     def predict_proba(self, X: Inputs, task: Tasks | None = None) -> NDArray[np.float64]:
@@ -363,8 +360,7 @@ class OnlineEstimator(Parameters):
         AttributeError
             If the margins of the model are not log-odds; the method does not exist then.
         """
-        self._check_fitted()
-        return self._model.predict(X, task).probabilities
+        return self._fitted_model().predict(X, task).probabilities
 
     def score(
         self, X: Inputs, y: types.Labels, task: Tasks | None = None, sample_weight: ArrayLike | None = None
@@ -447,8 +443,7 @@ class OnlineEstimator(Parameters):
         drink=tea      1    +1
         margin              +2
         """
-        self._check_fitted()
-        return explain(self._model, x, task)
+        return explain(self._fitted_model(), x, task)
 
     def largest_weights(
         self, task: Hashable = None, n: int = 10, *, spread: NDArray[np.float64] | None = None
@@ -491,8 +486,7 @@ class OnlineEstimator(Parameters):
         >>> [(each.name, each.shared, each.own) for each in model.largest_weights("bob", n=1)]
         [('meat', -1.0, -1.0)]
         """
-        self._check_fitted()
-        return largest_weights(self._model, task, n, spread)
+        return largest_weights(self._fitted_model(), task, n, spread)
 
     def learn_many(
         self, X: Inputs, y: types.Labels, task: Tasks | None = None, *, sample_weight: ArrayLike | None = None
@@ -547,8 +541,7 @@ class OnlineEstimator(Parameters):
 
     def forget_tasks(self, tasks: Sequence[Hashable]) -> Self:
         """Forget several tasks, or none if one of them cannot be forgotten; see :meth:`forget_task`."""
-        self._check_fitted()
-        self._model.forget_tasks(tasks)
+        self._fitted_model().forget_tasks(tasks)
         return self
 
     # -- the fitted model -----------------------------------------------------------------------------------------
@@ -559,8 +552,8 @@ class OnlineEstimator(Parameters):
         return self._inner.fitted
 
     def _fitted_model(self) -> OnlineModel:
-        """Return the inner model; raise AttributeError before the first update."""
-        self._check_fitted(AttributeError)
+        """Return the inner model; raise NotFittedError, also an AttributeError, before the first update."""
+        self._check_fitted()
         return self._model
 
     @property

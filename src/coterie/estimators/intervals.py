@@ -34,12 +34,10 @@ class PredictsIntervals:
         ValueError
             For a level that is not between 0 and 1, and for the reasons of :meth:`predict`.
         """
-        self._check_fitted()
-        intervals: NDArray[np.float64] = self._model.predict(X, task).intervals(level)[1]
+        intervals: NDArray[np.float64] = self._fitted_model().predict(X, task).intervals(level)[1]
         return intervals
 
     def predict_interval_one(self: Any, x: Record, task: Hashable = None, level: float = 0.9) -> tuple[float, float]:
         """Return the prediction interval of one dictionary; see :meth:`predict_interval`."""
-        self._check_fitted()
-        low, high = self._model.read_one(x, task).intervals(level)[1][0].tolist()
+        low, high = self._fitted_model().read_one(x, task).intervals(level)[1][0].tolist()
         return low, high
