@@ -170,3 +170,10 @@ def test_no_headline_claims_a_gain_while_a_stronger_baseline_is_better():
         assert summarize(comparison).best == name
         with pytest.raises(ValueError, match=f"'{name}' is the name of a built-in baseline"):
             ct.compare({name: model}, X, y, task=task)
+
+
+def test_two_names_of_one_model_are_refused():
+    model = ct.MultitaskLogistic()
+    for other in (model, ct.SelectiveSampling(model)):
+        with pytest.raises(ValueError, match="the same model, which would learn twice"):
+            ct.compare({"one": model, "other": other}, [[1.0], [2.0]], [0, 1])

@@ -109,10 +109,9 @@ def _row_of(model: OnlineModel, x: Any, task: Hashable) -> tuple[Csr, Hashable, 
         x = tabular.one_row(x)
         records = source.read(x, None, None if task is None else [task], ReadContext(model.population.tasks))
         rows, task = records.rows.to_csr(), records.task[0]
-        record, original = tabular.record_of(x), {}
-        if record is not None:
-            original = record
-        elif not isinstance(x, Block):
+        record = tabular.record_of(x)
+        original = record or {}
+        if record is None and not isinstance(x, Block):
             columns, values = tabular.entries_of(tabular.split_task(x, None, reading.task_column)[0])
             original = dict(zip(source.entry_names(columns), values, strict=True))
     entries = slice(int(rows.starts[0]), int(rows.starts[-1]))

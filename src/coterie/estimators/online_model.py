@@ -411,7 +411,7 @@ class OnlineModel:
         """Return a mask of the records with a positive sample weight and class weight, which are learned."""
         class_weight, learned = self.settings.class_weight, cast(Learning, True)
         if isinstance(class_weight, Mapping) and not all(class_weight.values()):
-            learned = np.array([class_weight.get(label, 1.0) > 0.0 for label in np.asarray(y, object).tolist()], bool)
+            learned = np.array([class_weight.get(label, 1.0) > 0.0 for label in np.ravel(np.asarray(y, object))], bool)
         # a list of views is not counted as records: learners of views refuse weights later, in their own words
         refused = weights is None or not self.learner.traits.weighs
         own = None if refused else sample_weights(weights, tabular.count(X))

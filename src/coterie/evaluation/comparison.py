@@ -232,7 +232,8 @@ def compare(
     TypeError
         For a model that does not learn record by record.
     ValueError
-        If there is no model, a name is that of a baseline such as ``"constant"``, or two equal models have no names.
+        If there is no model, a name is that of a baseline such as ``"constant"``, two equal models have no names, or
+        one model occurs twice (also within a wrapper).
 
     Examples
     --------
@@ -248,6 +249,8 @@ def compare(
     for name in (CONSTANT, RUNNING_RATE, RUNNING_MEAN):
         if name in models:
             raise ValueError(f"models: {name!r} is the name of a built-in baseline; choose another name")
+    if len({id(stream_model_of(model).population) for model in models.values()}) < len(models):
+        raise ValueError("models: two learners are, or contain, the same model, which would learn twice; pass a copy")
     require_scales(X, map(stream_model_of, models.values()))
     seen, records = _first_of(models, X, y)
     asked, models = tuple(models), with_baselines(models, seen)
