@@ -125,9 +125,9 @@ class MixedEffectsLearner(CompiledLearner):
         return {"prior": [float(number) for number in self.prior], "shared": [float(number) for number in self.shared]}
 
     def _empty(self, tasks: int) -> MixedEffects:
-        constant, slopes, *kept, rate, features = self.prior
+        constant, slopes, *decay, rate, features = self.prior
         own = constant, slopes, rate, features
-        return MixedEffects.empty(self.shared, own, kept, self.logistic, tasks, self.most)
+        return MixedEffects.empty(self.shared, own, decay, self.logistic, tasks, self.most)
 
     # -- tasks and features -------------------------------------------------------------------------------------------
 
