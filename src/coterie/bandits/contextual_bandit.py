@@ -157,7 +157,8 @@ class Bandit(Parameters):
     A choice costs O(K nnz) and K predictions of the model; learning costs one update of the model. The regression is
     not weighted by 1 / p. Choices without a context have ``x = {}``. Threads may share a bandit. It maximises the
     present reward only, not later ones that depend on the choice. In "ucb" and "thompson" features of an action that
-    no learned record had count with their prior variance, so new actions are tried.
+    no learned record had count with their prior variance, so new actions are tried; in "thompson" they count as
+    independent between actions, also if several actions have them.
 
     References
     ----------

@@ -149,8 +149,7 @@ def present(array: pa.Array) -> Flags:
     """Return a boolean array: True for values that are not null."""
     if not array.null_count:
         return np.ones(len(array), dtype=bool)
-    mask: Flags = array.is_valid().to_numpy(zero_copy_only=False)
-    return mask
+    return np.asarray(array.is_valid().to_numpy(zero_copy_only=False))
 
 
 def filled(array: pa.Array) -> Flags:
@@ -167,16 +166,14 @@ def filled(array: pa.Array) -> Flags:
         lengths = pc.list_value_length(array)
     else:
         return present(array)
-    mask: Flags = pc.fill_null(pc.greater(lengths, 0), False).to_numpy(zero_copy_only=False)
-    return mask
+    return np.asarray(pc.fill_null(pc.greater(lengths, 0), False).to_numpy(zero_copy_only=False))
 
 
 def numbers(array: pa.Array) -> Floats:
     """Convert an Arrow array to float64, with 0 for null."""
     values = array if pa.types.is_float64(array.type) else array.cast(pa.float64(), safe=False)
     values = pc.fill_null(values, 0.0) if values.null_count else values
-    result: Floats = values.to_numpy(zero_copy_only=False)
-    return result
+    return np.asarray(values.to_numpy(zero_copy_only=False))
 
 
 def number_columns(batch: pa.RecordBatch | pa.Table, names: Sequence[str]) -> tuple[Floats, Flags | None]:

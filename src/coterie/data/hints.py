@@ -258,5 +258,4 @@ def _scored(labels: Sequence[object] | Floats) -> Floats:
     if numeric and len(np.unique(values[np.isfinite(values)])) > 2:
         return np.asarray(values)
     distinct, codes = np.unique(array if array.dtype.kind in "iuf" else array.astype(str), return_inverse=True)
-    scores: Floats = (codes == np.bincount(codes).argmax()).astype(np.float64)
-    return scores
+    return np.asarray((codes == np.bincount(codes).argmax()).astype(np.float64))

@@ -34,8 +34,7 @@ class PredictsIntervals:
         ValueError
             For a level that is not between 0 and 1, and for the reasons of :meth:`predict`.
         """
-        intervals: NDArray[np.float64] = self._fitted_model().predict(X, task).intervals(level)[1]
-        return intervals
+        return np.asarray(self._fitted_model().predict(X, task).intervals(level)[1])
 
     def predict_interval_one(self: Any, x: Record, task: Hashable = None, level: float = 0.9) -> tuple[float, float]:
         """Return the prediction interval of one dictionary; see :meth:`predict_interval`."""

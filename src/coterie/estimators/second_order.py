@@ -33,8 +33,7 @@ def margin_variance(self: Any, X: Inputs, task: Tasks | None = None) -> NDArray[
     ValueError
         For an unseen task, if ``new_task="raise"``.
     """
-    variances: NDArray[np.float64] = self._fitted_model().predict(X, task).variances
-    return variances
+    return np.asarray(self._fitted_model().predict(X, task).variances)
 
 
 @spec.with_constructor

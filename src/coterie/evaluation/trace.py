@@ -411,5 +411,4 @@ def _share(top: float, bottom: float) -> float:
 
 def ratio(top: Array, bottom: Array) -> Floats:
     """Return ``top / bottom``; nan unless the denominator is positive."""
-    ratio: Floats = np.divide(top, bottom, out=np.full(len(top), np.nan), where=bottom > 0)
-    return ratio
+    return np.asarray(np.divide(top, bottom, out=np.full(len(top), np.nan), where=bottom > 0))

@@ -177,8 +177,7 @@ class LevelAdapter(RelationAdapter):
 
     def drop(self, state: State, dropped: Dropped, tasks: Sequence[Hashable]) -> Codes:
         count_all(state)
-        empty: Codes = state.sharing.drop(state.model.sharing, dropped, tasks, state.rounds)
-        return empty
+        return np.asarray(state.sharing.drop(state.model.sharing, dropped, tasks, state.rounds))
 
     def unseen_sharing(self, state: State, tasks: Sequence[Hashable]) -> Levels:
         levels: Levels = state.sharing.unseen_task_model(state.model.sharing, tasks)

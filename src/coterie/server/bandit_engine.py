@@ -77,8 +77,7 @@ class Settled(msgspec.Struct, array_like=True):
     @property
     def probabilities(self) -> list[float]:
         """The probability that each action had."""
-        probabilities: list[float] = np.frombuffer(self.packed, PACKED).tolist()
-        return probabilities
+        return list(np.frombuffer(self.packed, PACKED).tolist())
 
     @property
     def probability(self) -> float:

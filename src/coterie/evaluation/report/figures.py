@@ -147,5 +147,4 @@ def _rounded(values: Array, digits: int) -> list[object]:
     """Round an array's numbers, and convert it to nested lists for JSON, with None for nan."""
     rounded = np.round(values, digits).astype(object)
     rounded[np.isnan(values)] = None
-    nested: list[object] = rounded.tolist()
-    return nested
+    return list(rounded.tolist())
