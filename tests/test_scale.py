@@ -169,6 +169,35 @@ def test_a_folder_predicts_in_python(here, tmp_path):
         model.partial_fit(X, frame["click"])
 
 
+def test_a_class_that_few_shards_know_has_its_own_column_in_all(here, tmp_path):
+    """Behind a start with a and b, shard 0 learns c and d, shard 1 learns e, and shard 2 learns no other."""
+    kinds = {0: "abcd", 1: "abe", 2: "ab"}
+    shards = [distributed.shard_of(f"u{i % 12}", 3) for i in range(240)]
+    labels = ["ab"[i % 2] if i < 120 else kinds[shard][i // 12 % len(kinds[shard])] for i, shard in enumerate(shards)]
+    frame = pd.DataFrame({"user": [f"u{i % 12}" for i in range(240)], "x": np.sin(np.arange(240.0)), "kind": labels})
+    frame.to_csv(tmp_path / "data.csv", index=False)
+    options = {"task": "user", "label": "kind", "common_start": 100, "alone": True, "workers": 3}
+    learner = ct.OneVsRest(ct.MultitaskLogistic())
+    distributed.learn(str(tmp_path / "data.csv"), learner, output=tmp_path / "m", **options)
+    model, X, user = distributed.load(tmp_path / "m"), frame[["x"]], frame["user"]
+    assert model.classes_.tolist() == list("abcde")
+    probabilities, margins = model.predict_proba(X, task=user), model.decision_function(X, task=user)
+    for shard, mine in ((shard, np.array(shards) == shard) for shard in range(3)):
+        part, known = model.shard(shard), np.isin(model.classes_, model.shard(shard).classes_)
+        np.testing.assert_array_equal(probabilities[mine][:, known], part.predict_proba(X[mine], task=user[mine]))
+        assert not probabilities[mine][:, ~known].any()
+        assert np.isneginf(margins[mine][:, ~known]).all()
+        expected = part.decision_function(X[mine], task=user[mine])
+        np.testing.assert_array_equal(
+            np.diff(margins[mine][:, :2])[:, 0] if shard == 2 else margins[mine][:, known], expected
+        )
+    printed = csv.DictReader(
+        io.StringIO(run("predict", tmp_path / "m", tmp_path / "data.csv", "--probabilities").stdout)
+    )
+    read = [[float(row[f"probability_{label}"]) for label in "abcde"] for row in printed]
+    np.testing.assert_allclose(read, probabilities, rtol=1e-12)
+
+
 TASKS_OF_TYPES = {
     "times": pa.array([datetime(2026, 1, 1, k) for k in range(20)], pa.timestamp("ns")),
     "days": pa.array([date(2026, 1, 1 + k) for k in range(20)]),

@@ -6,7 +6,7 @@ import hashlib
 import secrets
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
@@ -15,6 +15,7 @@ import msgspec
 import numpy as np
 
 import coterie
+from coterie.data.label_encoders import ClassLabelEncoder
 from coterie.data.raw_records import TableRows, TextRows
 from coterie.data.task_names import forget_tasks_by_name
 from coterie.evaluation.stream_model import BlockPredictions, stream_model_of
@@ -106,9 +107,11 @@ def load(folder: str | PathLike[str]) -> ShardedModel:
     return ShardedModel(folder)
 
 
-#: The methods that predict each record by its shard, and the attributes that all shards have in common.
+#: The methods that predict each record by its shard, what they say of classes that a shard lacks, and the attributes
+#: that all shards have in common.
 _METHODS = ("predict", "decision_function", "predict_proba", "predict_interval")
-_COMMON = ("_many_classes", "classes_", "encoder_", "feature_names_in_", "n_features_in_")
+_LACKING = {"predict_proba": 0.0, "decision_function": -np.inf}
+_COMMON = ("_many_classes", "encoder_", "feature_names_in_", "n_features_in_")
 
 
 class ShardedModel:
@@ -146,6 +149,14 @@ class ShardedModel:
             self.loaded[number] = _load_shard(self._folder, self.manifest.shards[number])
         return self.loaded[number]
 
+    @cached_property
+    def classes_(self) -> Array:
+        """The labels of all shards: a class that came after the common start may be known to some of them only."""
+        labels = ClassLabelEncoder()
+        for number in range(len(self.manifest.shards) if self._many_classes else 1):
+            labels.values(self.shard(number).classes_)
+        return labels.classes
+
     def __getattr__(self, name: str) -> Any:
         """Return an attribute of all shards, or a method that predicts each record by its shard."""
         if name in _METHODS:
@@ -160,8 +171,7 @@ class ShardedModel:
 
         def predict(model: Estimator, rows: Codes) -> Array:
             features, labels = _safe_indexing(X, rows), _safe_indexing(task, rows)
-            predictions: Array = getattr(model, method)(features, task=labels, **options)
-            return predictions
+            return self._align(getattr(model, method)(features, task=labels, **options), model, _LACKING.get(method))
 
         predictions, place = self._by_shard(task, predict)
         return np.asarray(np.concatenate(predictions)[place])
@@ -172,12 +182,26 @@ class ShardedModel:
         def predict(model: Estimator, rows: Codes) -> BlockPredictions:
             part = encode_raw(block.take(rows), stream_model_of(model).encoder)
             predictions: BlockPredictions = model.__predict_block__(part, level, all_labels)
-            return predictions
+            columns = predictions.probabilities
+            return (
+                predictions if columns is None else predictions._replace(probabilities=self._align(columns, model, 0.0))
+            )
 
         predictions, place = self._by_shard(block.tasks, predict)
         parts = zip(*predictions, strict=True)
         columns = (None if part[0] is None else np.concatenate(part)[place] for part in parts)
         return BlockPredictions(*columns)  # type: ignore[arg-type]
+
+    def _align(self, values: Array, model: Estimator, lacking: float | None) -> Array:
+        """Return a shard's columns of classes as those of all shards, with ``lacking`` for those that it lacks."""
+        if lacking is None or not self._many_classes or len(model.classes_) == len(self.classes_):
+            return values
+        if values.ndim == 1:  # the margin of the second of two classes over the first
+            values = np.stack([np.zeros(len(values)), values], axis=1)
+        columns = self.classes_.tolist()
+        aligned = np.full((len(values), len(columns)), lacking)
+        aligned[:, [columns.index(label) for label in model.classes_.tolist()]] = values
+        return aligned
 
     def _by_shard(self, tasks: Tasks, predict: Callable[[Estimator, Codes], ResultT]) -> tuple[list[ResultT], Codes]:
         """Predict rows shard by shard; return the results, and the position of each row in them."""
