@@ -129,10 +129,7 @@ def test_thompson_draws_scores_with_their_covariance():
 @pytest.mark.parametrize("explore", ["thompson", "ucb"])
 @pytest.mark.parametrize(
     "model",
-    [
-        ct.SecondOrderMultitaskRegressor(ct.Pooled()),
-        ct.SecondOrderMultitaskRegressor(ct.Pooled(), solver="dual"),
-    ],
+    [ct.SecondOrderMultitaskRegressor(ct.Pooled()), ct.SecondOrderMultitaskRegressor(ct.Pooled(), solver="dual")],
     ids=["primal", "dual"],
 )
 def test_actions_of_one_feature_share_the_weight_that_is_drawn(model, explore):

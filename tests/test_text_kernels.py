@@ -365,10 +365,7 @@ def ends_in(word):
 
 @given(EIGHT)
 def test_where_digits_and_names_end(eight):
-    assert ends_in(as_word(eight)) == (
-        len(re.match(rb"[0-9]*", eight)[0]),
-        len(re.match(rb"[^:|\0-\x20]*", eight)[0]),
-    )
+    assert ends_in(as_word(eight)) == (len(re.match(rb"[0-9]*", eight)[0]), len(re.match(rb"[^:|\0-\x20]*", eight)[0]))
 
 
 @given(st.integers(0, 10**8), st.text("0123456789", max_size=8), EIGHT)

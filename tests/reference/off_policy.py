@@ -51,13 +51,7 @@ class Log:
     """A log, and a policy or two, with all that intervals of DR* are made of, row by row and action by action."""
 
     def __init__(
-        self,
-        reward: Numbers,
-        shown: Sequence[int],
-        mu: Rows,
-        pi: Rows,
-        q: Rows,
-        against: Rows | None = None,
+        self, reward: Numbers, shown: Sequence[int], mu: Rows, pi: Rows, q: Rows, against: Rows | None = None
     ) -> None:
         n, K = len(reward), len(mu[0])
         self.n, self.reward, self.gain = n, reward, against is not None

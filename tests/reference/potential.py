@@ -26,12 +26,7 @@ def by_differences(dual: Callable[[Matrix], float], v: Matrix, step: float = 1e-
 
 
 def literal(
-    X: Matrix,
-    y: Matrix,
-    task: NDArray[np.int64],
-    T: Matrix,
-    gradient: Callable[[Matrix], Matrix],
-    rate: float = 1.0,
+    X: Matrix, y: Matrix, task: NDArray[np.int64], T: Matrix, gradient: Callable[[Matrix], Matrix], rate: float = 1.0
 ) -> Matrix:
     """Margins ∇Φ*(v)·z with z = (T ⊗ I)φ; a mistake adds rate y z to v (FOR09 Figure 2.5)."""
     K, d = len(T), X.shape[1]

@@ -59,13 +59,7 @@ def passive_aggressive(
 
 
 def adaptive(
-    X: Matrix,
-    y: Vector,
-    task: NDArray[np.int64],
-    share: float,
-    loss: str,
-    step: float,
-    weights: Vector | None = None,
+    X: Matrix, y: Vector, task: NDArray[np.int64], share: float, loss: str, step: float, weights: Vector | None = None
 ) -> Batch:
     """Adaptive gradients of the squared or the absolute loss on what all share and on what is a task's own."""
     (n, d), K = X.shape, int(task.max()) + 1
