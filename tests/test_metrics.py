@@ -71,6 +71,8 @@ def test_error_curve_equals_the_definition(mistakes, points, spacing):
     assert 1 <= len(curve.rounds) <= points
     for at, cumulative in zip(*curve, strict=True):
         assert cumulative == reference.cumulative_error(mistakes, at)
+    weighted = replace(samples.from_mistakes(mistakes), weight=np.arange(len(mistakes)) % 3.0)
+    assert error_curve(weighted, points, spacing).cumulative[-1] == pytest.approx(weighted.error, nan_ok=True)
 
 
 def test_calibration_is_scikit_learns():

@@ -110,7 +110,7 @@ def evaluate(trace: Trace) -> dict[str, float]:
 
 
 def error_curve(trace: Trace, points: int = 200, spacing: Literal["even", "log"] = "even") -> ErrorCurve:
-    """Compute the cumulative error at selected rounds, including the last one.
+    """Compute the cumulative (weighted) error at selected rounds, including the last one.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ def error_curve(trace: Trace, points: int = 200, spacing: Literal["even", "log"]
     Examples
     --------
     >>> from types import SimpleNamespace
-    >>> trace = SimpleNamespace(costs=np.array([True, True, False, False, True, False, False, False]))
+    >>> trace = SimpleNamespace(costs=np.array([True, True, False, False, True, False, False, False]), weight=None)
     >>> error_curve(trace, points=4)
     ErrorCurve(rounds=array([2, 4, 6, 8]), cumulative=array([1.   , 0.5  , 0.5  , 0.375]))
     """
@@ -146,7 +146,8 @@ def error_curve(trace: Trace, points: int = 200, spacing: Literal["even", "log"]
     wanted = n**fraction if spacing == "log" else n * fraction
     rounds = np.unique(np.clip(np.rint(wanted).astype(np.int64), 1, n)) if n else np.empty(0, np.int64)
     costs = np.asarray(trace.costs, np.float64)
-    return ErrorCurve(rounds, ratio(np.nancumsum(costs), np.cumsum(~np.isnan(costs)))[rounds - 1])
+    weight = ~np.isnan(costs) * (1.0 if trace.weight is None else trace.weight)
+    return ErrorCurve(rounds, ratio(np.nancumsum(costs * weight), np.cumsum(weight))[rounds - 1])
 
 
 def calibration_curve(trace: Trace, bins: int = 10) -> CalibrationCurve:
