@@ -250,7 +250,9 @@ def test_a_task_that_was_forgotten_is_not_taken_for_a_new_one(model, names):
     np.testing.assert_array_equal(model.decision_function(X, names), before)
 
 
-@pytest.mark.parametrize(("names", "other"), [(["ann", "7"], 7), ([6, 7], "7")])
+@pytest.mark.parametrize(
+    ("names", "other"), [(["ann", "7"], 7), ([6, 7], "7"), (["ann", "7"], 7.0), ([6, 7], "7.0"), (["ann", "7.0"], 7.0)]
+)
 def test_a_task_that_is_known_as_another_type_is_not_taken_for_a_new_one(names, other):
     X, y = [[1.0], [-1.0]], ["no", "yes"]
     message = f"task {other!r} is unknown, but {names[1]!r} is known; did you mean that type"

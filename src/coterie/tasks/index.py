@@ -275,16 +275,15 @@ def check_no_collisions(unseen: Sequence[Hashable], known: Collection[Hashable])
         For the first such task.
     """
     for task in unseen:
-        twin = _twin(task)
-        if twin is not None and twin in known:
-            raise ValueError(f"task {task!r} is unknown, but {twin!r} is known; did you mean that type? {TYPED}")
+        for twin in _twins(task):
+            if twin in known:
+                raise ValueError(f"task {task!r} is unknown, but {twin!r} is known; did you mean that type? {TYPED}")
 
 
-def _twin(task: Hashable) -> Hashable:
-    """Return the label of the other type that is printed alike: "1" for 1 and 1 for "1".
-
-    None for labels of other types.
-    """
+def _twins(task: Hashable) -> list[Hashable]:
+    """Return the labels of the other type that are printed alike: "1" for 1, "1" and "1.0" for 1.0, 1 for both."""
     if isinstance(task, str):
-        return int(task) if task.isdecimal() else None
-    return str(task) if isinstance(task, int) else None
+        number = task.removesuffix(".0")
+        return [int(number)] if number.isdecimal() else []
+    whole = [str(int(task))] if isinstance(task, float) and task.is_integer() else []
+    return [*whole, str(task)] if whole or isinstance(task, int) else []
