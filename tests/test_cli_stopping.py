@@ -22,7 +22,7 @@ from coterie.expressions import LearnerExpression
 from faults import failing_once, full_disk
 from slow import slow
 from states import digest
-from terminal import QUICK, WHO, heed, rows, run, start, write_csv, write_rows
+from terminal import QUICK, WHO, heed, rows, run, run_json, start, write_csv, write_rows
 from test_readers import whole
 
 HALF = LearnerExpression("MultitaskLogistic()")
@@ -231,6 +231,17 @@ def test_a_model_that_goes_on_may_be_stopped_again(clicks, interrupting):
     )
     run("learn", clicks, "--from", "m.coterie", "--output", "m.coterie", "--skip", 200, "-q")
     assert ct.load("m.coterie").state_.rounds == 400
+
+
+def test_queries_go_on_where_a_run_was_stopped(clicks, interrupting):
+    options = (*WHO, "--alone", "--learner", "SelectiveSampling(MultitaskLogistic(), Margin(c=0.2), budget=60)")
+    run("learn", clicks, *options, "--output", "whole.coterie")
+    interrupting()
+    message = run("learn", clicks, *options, "--output", "m.coterie", code=130).stderr.splitlines()[-1]
+    run(*shlex.split(message.partition("to continue: coterie ")[2]))
+    assert Path("m.coterie").read_bytes() == Path("whole.coterie").read_bytes()
+    other = "SelectiveSampling(model, Always(), budget=7)"
+    assert run_json("learn", clicks, "--from", "m.coterie", "--learner", other)["learners"]["together"]["labels"] == 7
 
 
 def test_a_model_that_is_to_refuse_new_tasks_takes_them_until_its_run_is_over(clicks, interrupting):

@@ -173,7 +173,8 @@ def _continue_learning(
     model = load_model(path)
     _set_new_task(model, options.new_task)
     run.options["new_task"] = options.new_task
-    saved = model if asking is None else learning.parse_learner(asking, model).make()
+    saved = model if asking is None else learning.parse_learner(asking, base_model(model)).make()
+    saved = model if repr(saved) == repr(model) else saved  # the same queries go on, with what is left of their budget
     learners = {TOGETHER: base_model(model) if asking is None else saved}
     reader = columns.open_continued(run.files, model.encoder_, run.skip)
     with run.handling_signals():
