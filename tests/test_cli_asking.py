@@ -1,8 +1,14 @@
 """`coterie ask` and learners that ask: out go the records worth a label, back come their labels."""
 
 import csv
+import json
+from datetime import date
+from decimal import Decimal
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import coterie as ct
@@ -65,6 +71,50 @@ def test_queries_that_cannot_be_made_are_refused_and_write_nothing(clicks, new, 
     ):
         assert message in refused("ask", *options)
     assert not out.exists()
+
+
+@pytest.mark.parametrize("tasks", [["a", "b\rc"], [1, 2], [Decimal(1), Decimal("2.5")]])
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_what_is_asked_can_be_learned_as_the_records_themselves(tasks, ending, tmp_path):
+    """Missing numbers that are NaN, decimals, and carriage returns alone, which CSV has to quote."""
+    n, full, new, asked, model = 40, *(tmp_path / f"{k}.{ending}" for k in "fna"), tmp_path / "m.coterie"
+    frame = pd.DataFrame({"user": pd.Series(tasks * (n // 2), dtype=object), "x": np.sin(np.arange(n))})
+    frame["price"] = [Decimal(k % 7) / 4 for k in range(n)]
+    frame["note"], frame["click"] = ["p\rq", "r"] * (n // 2), np.where(frame["x"] > 0, "yes", "no")
+    if ending == "csv":
+        frame.to_csv(full, index=False, lineterminator="\r\n")
+        frame.drop(columns="click").to_csv(new, index=False, lineterminator="\r\n")
+    else:
+        table = pa.Table.from_pandas(frame.drop(columns="x"))
+        table = table.append_column(
+            "x", pa.array(np.where(np.arange(n) % 9 == 5, np.nan, frame["x"]), from_pandas=False)
+        )
+        pq.write_table(table, full)
+        pq.write_table(table.drop_columns("click"), new)
+    asked = asked if ending == "csv" else asked.with_suffix(".jsonl")
+    run("learn", full, "-t", "user", "-l", "click", "--alone", "-q", "-o", model, "--learner", "MultitaskLogistic()")
+    run("ask", model, new, "-o", asked, "--by", "Always()")
+    if ending == "csv":
+        filled = pd.read_csv(asked, dtype=str, lineterminator="\n").assign(click=frame["click"])
+        filled.to_csv(asked, index=False, lineterminator="\r\n")
+    else:
+        lines = map(json.loads, asked.read_text().splitlines())
+        lines = [json.dumps(line | {"click": y}) for line, y in zip(lines, frame["click"], strict=True)]
+        asked.write_text("\n".join(lines))
+    for path, name in ((full, "by.coterie"), (asked, "as.coterie")):
+        run("learn", path, "--from", model, "-q", "-o", tmp_path / name)
+    assert (tmp_path / "by.coterie").read_bytes() == (tmp_path / "as.coterie").read_bytes()
+
+
+def test_tasks_that_json_does_not_have_are_not_asked_about(tmp_path):
+    days = pa.array([date(2026, 1, 1 + k % 2) for k in range(20)])
+    table, path, model = pa.table({"day": days, "x": np.sin(np.arange(20.0))}), tmp_path / "d.parquet", tmp_path / "m"
+    pq.write_table(table.append_column("y", pa.array(["a", "b"] * 10)), path)
+    run("learn", path, "-t", "day", "-l", "y", "--alone", "-q", "-o", model, "--learner", "MultitaskLogistic()")
+    pq.write_table(table, path)
+    message = refused("ask", model, path, "-o", tmp_path / "ask.jsonl", "--by", "Always()")
+    assert "task datetime.date(2026, 1, 1) cannot be written to JSON Lines" in message
+    assert not (tmp_path / "ask.jsonl").exists()
 
 
 def test_a_model_of_numbers_asks_for_no_labels(tmp_path):

@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import MISSING, dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, NamedTuple
 
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from coterie.types import Estimator, Json
 
     Places = NDArray[np.int64]
+
+#: The types of tasks that are the same task in JSON, and of a task that is not there.
+_TASKS = (str, int, float, Decimal, type(None))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,7 +101,7 @@ def ask(model: Model, files: Files, options: AskOptions) -> None:
     label = options.label or trained.encoder_.label
     with OutputWriter() as writer:
         with open_output(output) as file:
-            _write_records(file, wanted, formats, label, output.suffix.lower())
+            _write_records(file, wanted, formats, label, options.task or trained.encoder_.task, output.suffix.lower())
         writer.save(selective, options.save)
         saved = writer.paths.get("output")
         if options.json:
@@ -213,19 +217,31 @@ def _require_suffix(output: Path, formats: Mapping[str, str]) -> None:
             )
 
 
-def _write_records(file: IO[str], wanted: _Selection, formats: Mapping[str, str], label: str, suffix: str) -> None:
+def _write_records(
+    file: IO[str], wanted: _Selection, formats: Mapping[str, str], label: str, task: str | None, suffix: str
+) -> None:
     """Write the original records with their line numbers and an empty label. ``wanted`` are their places in files."""
+    from .outputs import csv_lines
+    from .predict import to_finite
+
     rows = (row for path, places in wanted.places.items() for row in _read_rows(path, formats[path], places, label))
     if suffix == ".jsonl":
-        file.writelines(json.dumps(row, ensure_ascii=False, default=str) + "\n" for row in rows)
+        for row in rows:
+            if not isinstance(row.get(str(task)), _TASKS):
+                raise UsageError(f"task {row[str(task)]!r} cannot be written to JSON Lines: learn from text as tasks")
+            file.write(json.dumps(to_finite(row), ensure_ascii=False, default=_to_json) + "\n")
         return
     writer: csv.DictWriter[str] | None = None
     for row in rows:
         if writer is None:
             delimiter = "\t" if suffix == ".tsv" else ","
-            writer = csv.DictWriter(file, list(row), delimiter=delimiter, lineterminator="\n", extrasaction="ignore")
+            writer = csv.DictWriter(csv_lines(file), list(row), delimiter=delimiter, extrasaction="ignore")
             writer.writeheader()
         writer.writerow(row)
+
+
+def _to_json(value: object) -> object:
+    return float(value) if isinstance(value, Decimal) else str(value)
 
 
 def _read_rows(path: str, kind: str, places: Places, label: str) -> Iterator[Json]:

@@ -10,6 +10,7 @@ from datetime import date
 from importlib.util import find_spec
 from io import TextIOWrapper
 from pathlib import Path
+from types import SimpleNamespace
 from typing import IO, TYPE_CHECKING
 
 from coterie.wording import listed
@@ -17,6 +18,8 @@ from coterie.wording import listed
 from .failures import UsageError, option_name, report_error
 
 if TYPE_CHECKING:
+    from _typeshed import SupportsWrite
+
     from coterie.types import Estimator
 
 #: The endings of report names.
@@ -89,6 +92,11 @@ def open_output(path: Path) -> Iterator[IO[str]]:
         yield text
         text.flush()
         text.detach()
+
+
+def csv_lines(file: SupportsWrite[str]) -> SupportsWrite[str]:
+    """Return a file for CSV writers that ends lines with a line feed; they quote only the characters that end lines."""
+    return SimpleNamespace(write=lambda text: file.write(text.removesuffix("\r\n") + "\n"))
 
 
 class OutputWriter:

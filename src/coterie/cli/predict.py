@@ -221,7 +221,9 @@ def locate_error(decide: Callable[[Block], object], block: Block, reader: Reader
 
 
 def _write_csv(blocks: Iterable[PredictedBlock], out: SupportsWrite[str]) -> None:
-    writer = csv.writer(out, lineterminator="\n")
+    from .outputs import csv_lines
+
+    writer = csv.writer(csv_lines(out))
     for number, block in enumerate(blocks):
         probabilities = {f"probability_{label}": values for label, values in (block.probabilities or {}).items()}
         columns = _add_copied({**block.columns, **probabilities}, block.copied, _to_cell)
@@ -239,7 +241,7 @@ def _write_json(blocks: Iterable[PredictedBlock], out: SupportsWrite[str]) -> No
             labels = [label if isinstance(label, str | int | float) else str(label) for label in block.probabilities]
             rows = zip(*block.probabilities.values(), strict=True)
             columns["probabilities"] = [dict(zip(labels, row, strict=True)) for row in rows]
-        columns = _add_copied(columns, block.copied, _to_finite)
+        columns = _add_copied(columns, block.copied, to_finite)
         for row in zip(*columns.values(), strict=True):
             line = jsonlib.dumps(dict(zip(columns, row, strict=True)), ensure_ascii=False, default=str)
             out.write(escape_json(line) + "\n")
@@ -256,12 +258,12 @@ def _to_cell(value: object) -> object:
     return jsonlib.dumps(value, ensure_ascii=False, default=str) if isinstance(value, list | dict) else value
 
 
-def _to_finite(value: object) -> object:
+def to_finite(value: object) -> object:
     """Replace numbers that are not finite by None, for JSON."""
     if isinstance(value, list):
-        return list(map(_to_finite, value))
+        return list(map(to_finite, value))
     if isinstance(value, dict):
-        return {key: _to_finite(item) for key, item in value.items()}
+        return {key: to_finite(item) for key, item in value.items()}
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
