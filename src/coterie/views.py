@@ -3,10 +3,4 @@
 from coterie.data.view_input import PartialBlock, pad_views
 from coterie.estimators.multiview import MultiviewPerceptron, OrthogonalMultiviewPerceptron, ParallelPerceptrons
 
-__all__ = [
-    "MultiviewPerceptron",
-    "OrthogonalMultiviewPerceptron",
-    "ParallelPerceptrons",
-    "PartialBlock",
-    "pad_views",
-]
+__all__ = ["MultiviewPerceptron", "OrthogonalMultiviewPerceptron", "ParallelPerceptrons", "PartialBlock", "pad_views"]

@@ -458,12 +458,7 @@ class Bandit(Parameters):
     # -- learning -------------------------------------------------------------------------------------------------
 
     def learn(
-        self,
-        x: Record | None,
-        action: Any,
-        reward: float,
-        probability: float | None = None,
-        task: Hashable = None,
+        self, x: Record | None, action: Any, reward: float, probability: float | None = None, task: Hashable = None
     ) -> None:
         """Learn the reward of a chosen action; rewards may arrive in any order, or never.
 

@@ -253,10 +253,7 @@ def evaluate(
         on_learned(going.bandits[SHARED])
     rows = log.rows
     reward = np.array([row.reward for row in rows], np.float64)
-    options: Json = {
-        "reward_range": reward_range,
-        "cluster": [row.task for row in rows] if for_new_tasks else None,
-    }
+    options: Json = {"reward_range": reward_range, "cluster": [row.task for row in rows] if for_new_tasks else None}
     mu = (
         _matrix([row.probabilities or [] for row in rows]) if log.known else np.array([row.probability for row in rows])
     )
@@ -274,8 +271,7 @@ def evaluate(
 
 
 def _gains(
-    pis: Mapping[str, Floats],
-    gain_over: Callable[[Floats, Floats | None], PolicyGain],
+    pis: Mapping[str, Floats], gain_over: Callable[[Floats, Floats | None], PolicyGain]
 ) -> dict[str, dict[str, PolicyGain]]:
     """Return the gain of each policy over every other one, and over the policy of the log."""
     gains: dict[str, dict[str, PolicyGain]] = {name: {} for name in (*pis, DONE)}

@@ -96,11 +96,7 @@ class LogColumns(ReadOptions):
 
     def require_roles(self) -> None:
         """Raise FieldError if the action, reward or probability has no column."""
-        for name, role in (
-            ("task", "of the task"),
-            ("action", "of the chosen action"),
-            ("reward", "of what followed"),
-        ):
+        for name, role in (("task", "of the task"), ("action", "of the chosen action"), ("reward", "of what followed")):
             if getattr(self, name) is None:
                 raise FieldError("{} is missing; name the column {role}", name, role=role)
         if self.probability is None and not self.probabilities:
@@ -204,10 +200,7 @@ class LogReader(Reader):
         return label, reward, p, list(offered), list(offered.values())
 
 
-def read_log(
-    source: str | PathLike[str] | Sequence[str | PathLike[str]],
-    columns: LogColumns,
-) -> LogReader:
+def read_log(source: str | PathLike[str] | Sequence[str | PathLike[str]], columns: LogColumns) -> LogReader:
     """Open the files of a log; iterate over the result to get one `LoggedChoice` per row.
 
     Parameters

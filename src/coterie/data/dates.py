@@ -37,11 +37,7 @@ _MICROSECOND = datetime.timedelta(microseconds=1)
 #: The first and the last day that there is in Python, counted from 1970.
 FIRST_DAY, LAST_DAY = -719_162, 2_932_896
 
-_PARTS = (
-    ("hour", range(24)),
-    ("weekday", ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")),
-    ("month", range(1, 13)),
-)
+_PARTS = (("hour", range(24)), ("weekday", ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")), ("month", range(1, 13)))
 #: For each part, the number of values of the parts before it.
 _BEFORE = tuple(accumulate((len(values) for _, values in _PARTS[:-1]), initial=0))
 

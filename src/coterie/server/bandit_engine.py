@@ -160,11 +160,7 @@ class BanditEngine(Engine):
     _saved = SavedBandit
 
     def __init__(
-        self,
-        model: Estimator,
-        remember: int = 1_000_000,
-        expire: float = 86_400.0,
-        window: float | None = None,
+        self, model: Estimator, remember: int = 1_000_000, expire: float = 86_400.0, window: float | None = None
     ) -> None:
         self.window, self.counts = window, ChoiceCounts()
         if window is not None and not 0.0 < window <= expire:

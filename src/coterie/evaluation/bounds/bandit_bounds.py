@@ -90,13 +90,7 @@ class RegretBound:
 
 
 def regret_bound(
-    X: RowMatrix,
-    task: ArrayLike,
-    U: ArrayLike,
-    M: ArrayLike,
-    sigma: float,
-    delta: float = 0.05,
-    ridge: float = 1.0,
+    X: RowMatrix, task: ArrayLike, U: ArrayLike, M: ArrayLike, sigma: float, delta: float = 0.05, ridge: float = 1.0
 ) -> RegretBound:
     """Bound the regret of the bandit GOB.Lin from its chosen records (Cesa-Bianchi, Gentile and Zappella, NIPS 2013).
 
