@@ -6,14 +6,13 @@ from datetime import date
 from decimal import Decimal
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import coterie as ct
 from coterie.data.readers import read
-from terminal import refused, rows, run, run_json, write_csv
+from terminal import QUICK, WHO, refused, rows, run, run_json, write_csv
 
 
 @pytest.fixture
@@ -73,48 +72,49 @@ def test_queries_that_cannot_be_made_are_refused_and_write_nothing(clicks, new, 
     assert not out.exists()
 
 
-@pytest.mark.parametrize("tasks", [["a", "b\rc"], [1, 2], [Decimal(1), Decimal("2.5")]])
-@pytest.mark.parametrize("ending", ["csv", "parquet"])
-def test_what_is_asked_can_be_learned_as_the_records_themselves(tasks, ending, tmp_path):
-    """Missing numbers that are NaN, decimals, and carriage returns alone, which CSV has to quote."""
-    n, full, new, asked, model = 40, *(tmp_path / f"{k}.{ending}" for k in "fna"), tmp_path / "m.coterie"
-    frame = pd.DataFrame({"user": pd.Series(tasks * (n // 2), dtype=object), "x": np.sin(np.arange(n))})
-    frame["price"] = [Decimal(k % 7) / 4 for k in range(n)]
-    frame["note"], frame["click"] = ["p\rq", "r"] * (n // 2), np.where(frame["x"] > 0, "yes", "no")
-    if ending == "csv":
-        frame.to_csv(full, index=False, lineterminator="\r\n")
-        frame.drop(columns="click").to_csv(new, index=False, lineterminator="\r\n")
-    else:
-        table = pa.Table.from_pandas(frame.drop(columns="x"))
-        table = table.append_column(
-            "x", pa.array(np.where(np.arange(n) % 9 == 5, np.nan, frame["x"]), from_pandas=False)
-        )
-        pq.write_table(table, full)
-        pq.write_table(table.drop_columns("click"), new)
-    asked = asked if ending == "csv" else asked.with_suffix(".jsonl")
-    run("learn", full, "-t", "user", "-l", "click", "--alone", "-q", "-o", model, "--learner", "MultitaskLogistic()")
-    run("ask", model, new, "-o", asked, "--by", "Always()")
-    if ending == "csv":
-        filled = pd.read_csv(asked, dtype=str, lineterminator="\n").assign(click=frame["click"])
-        filled.to_csv(asked, index=False, lineterminator="\r\n")
-    else:
-        lines = map(json.loads, asked.read_text().splitlines())
-        lines = [json.dumps(line | {"click": y}) for line, y in zip(lines, frame["click"], strict=True)]
-        asked.write_text("\n".join(lines))
-    for path, name in ((full, "by.coterie"), (asked, "as.coterie")):
-        run("learn", path, "--from", model, "-q", "-o", tmp_path / name)
-    assert (tmp_path / "by.coterie").read_bytes() == (tmp_path / "as.coterie").read_bytes()
+@pytest.fixture
+def learned(tmp_path):
+    """A function that learns a table, and returns the paths of the model and of the table without labels."""
+
+    def learn(columns):
+        table, model, path = pa.table(columns), tmp_path / "m.coterie", tmp_path / "t.parquet"
+        pq.write_table(table.append_column("click", pa.array(["yes", "no"] * (len(table) // 2))), path)
+        run("learn", path, *WHO, *QUICK, "-o", model)
+        pq.write_table(table, tmp_path / "new.parquet")
+        return model, tmp_path / "new.parquet"
+
+    return learn
 
 
-def test_tasks_that_json_does_not_have_are_not_asked_about(tmp_path):
-    days = pa.array([date(2026, 1, 1 + k % 2) for k in range(20)])
-    table, path, model = pa.table({"day": days, "x": np.sin(np.arange(20.0))}), tmp_path / "d.parquet", tmp_path / "m"
-    pq.write_table(table.append_column("y", pa.array(["a", "b"] * 10)), path)
-    run("learn", path, "-t", "day", "-l", "y", "--alone", "-q", "-o", model, "--learner", "MultitaskLogistic()")
-    pq.write_table(table, path)
-    message = refused("ask", model, path, "-o", tmp_path / "ask.jsonl", "--by", "Always()")
+@pytest.mark.parametrize("tasks", [["a", "b"], [1, 2], [Decimal(1), Decimal("2.5")]])
+def test_what_is_asked_can_be_learned_as_the_records_themselves(tasks, learned, tmp_path):
+    numbers = {"x": [np.nan, *np.arange(39.0)], "price": [Decimal(k % 7) / 4 for k in range(40)]}
+    model, new = learned({"user": tasks * 20, **numbers})
+    run("ask", model, new, "-o", tmp_path / "a.jsonl", "--by", "Always()")
+    lines = [json.loads(line) for line in (tmp_path / "a.jsonl").read_text().splitlines()]
+    filled = [json.dumps(line | {"click": click}) for line, click in zip(lines, ["yes", "no"] * 20, strict=True)]
+    (tmp_path / "a.jsonl").write_text("\n".join(filled))
+    models = []
+    for path in (tmp_path / "a.jsonl", tmp_path / "t.parquet"):
+        run("learn", path, "--from", model, "-o", tmp_path / "again.coterie", "--force")
+        models.append((tmp_path / "again.coterie").read_bytes())
+    assert models[0] == models[1]
+
+
+def test_tasks_that_json_does_not_have_are_not_asked_about(learned, tmp_path):
+    model, new = learned({"user": [date(2026, 1, 1), date(2026, 1, 2)] * 10, "x": np.arange(20.0)})
+    message = refused("ask", model, new, "-o", tmp_path / "a.jsonl", "--by", "Always()")
     assert "task datetime.date(2026, 1, 1) cannot be written to JSON Lines" in message
-    assert not (tmp_path / "ask.jsonl").exists()
+    assert not (tmp_path / "a.jsonl").exists()
+
+
+def test_carriage_returns_are_quoted(learned, tmp_path):
+    model, _ = learned({"user": ["a\rb", "c"] * 10, "x": np.arange(20.0)})
+    (tmp_path / "new.csv").write_bytes(b'user,x\n"a\rb",1\n')
+    run("ask", model, tmp_path / "new.csv", "-o", tmp_path / "a.csv", "--by", "Always()")
+    assert (tmp_path / "a.csv").read_bytes().endswith(b':2,,"a\rb",1\n')
+    run("predict", model, tmp_path / "new.csv", "-o", tmp_path / "p.csv")
+    assert b'\n2,"a\rb",' in (tmp_path / "p.csv").read_bytes()
 
 
 def test_a_model_of_numbers_asks_for_no_labels(tmp_path):

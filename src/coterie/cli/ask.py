@@ -231,13 +231,12 @@ def _write_records(
                 raise UsageError(f"task {row[str(task)]!r} cannot be written to JSON Lines: learn from text as tasks")
             file.write(json.dumps(to_finite(row), ensure_ascii=False, default=_to_json) + "\n")
         return
-    writer: csv.DictWriter[str] | None = None
+    writer, names = csv.writer(csv_lines(file), delimiter="\t" if suffix == ".tsv" else ","), list[str]()
     for row in rows:
-        if writer is None:
-            delimiter = "\t" if suffix == ".tsv" else ","
-            writer = csv.DictWriter(csv_lines(file), list(row), delimiter=delimiter, extrasaction="ignore")
-            writer.writeheader()
-        writer.writerow(row)
+        if not names:
+            names = list(row)
+            writer.writerow(names)
+        writer.writerow(map(row.get, names))
 
 
 def _to_json(value: object) -> object:
