@@ -247,10 +247,8 @@ REFUSED = [
     (number("members.4.precisions", (0, 0), -1.0), "the tasks' own precisions holds numbers outside"),
     (number("members.4.clock", 0, 99), "number of features seen holds numbers outside 1 to 7"),
     (number("members.4.columns", 1, 1), "a column of features seen occurs twice"),
-    (
-        array("members.4.columns", lambda values: np.append(values, values[:1])),
-        "features seen, but its counter",
-    ),
+    (array("members.4.columns", lambda values: np.append(values, values[:1])), "the tasks' own prior does not fit"),
+    (number("members.4.ridges", 2, 0.0), "the tasks' own prior holds numbers outside"),
     (number("model.last.mean", 0, np.inf), "mean of the last step holds numbers outside"),
     (array("model.labels", lambda labels: labels[:1]), "numbers of labels has room for 1, and there are 3"),
     (array("model.spread.tasks", lambda spread: spread[:1]), "residuals of tasks has room for 1, and there are 3"),

@@ -287,7 +287,7 @@ class MixedEffectsLearner(CompiledLearner):
     def _share(self, state: State, tasks: Codes) -> Floats:
         features = slice(1, len(state.model.columns))
         if not self.prior.rate or features.stop < 2:
-            own = self.prior.slopes / state.model.growth
+            own = self.prior.slopes and 1.0 / float(state.model.prior.ridges[LIMIT])
             return np.full(len(tasks), self.shared[1] / (self.shared[1] + own or 1.0))
         (m, P), (v, q) = state.model.shared, state.model.own_weights(tasks)
         own = (v**2 + q)[:, features].sum(axis=1)
@@ -319,7 +319,7 @@ class MixedEffectsLearner(CompiledLearner):
         covariance = np.zeros((width, width))
         covariance[np.tril_indices(width)] = covariance.T[np.tril_indices(width)] = triangle
         prior, places = empty.prior, [*range(min(len(columns), LIMIT)), LIMIT]
-        if prior.rate:
+        if prior.changes:
             sizes = {len(own["ridges"]), len(own["squares"])}
             require(sizes == {len(places)}, "the tasks' own prior does not fit")
             prior.ridges[places], prior.squares[places] = own["ridges"], own["squares"]
@@ -346,7 +346,7 @@ def _own_arrays(model: MixedEffects) -> Arrays:
     mean, covariance = model.shared
     columns = model.seen.columns[: min(model.clock[0], max(model.most, LIMIT))].copy()
     triangle = covariance[np.tril_indices(len(mean))]
-    if model.prior.rate:  # the last numbers are not those of a feature
+    if model.prior.changes:  # the last numbers are not those of a feature
         positions = [*range(min(len(columns), LIMIT)), LIMIT]
         arrays |= {"ridges": model.prior.ridges[positions], "squares": model.prior.squares[positions]}
     return arrays | {"columns": columns, "mean": mean.copy(), "triangle": triangle}

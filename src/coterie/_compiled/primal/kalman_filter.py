@@ -104,13 +104,18 @@ class OwnPrior(NamedTuple):
 
     ``ridges`` (LIMIT + 1,) are the prior precisions, 0 for a prior variance of 0, ``squares`` (LIMIT + 1,) the sums of
     squared derivatives. The last numbers are the precision of features not seen so far, and the sum of the common step.
-    ``rate`` is 0 for a prior that stays. The precisions of slopes are for records with at most ``features``.
+    ``rate`` is 0 for a prior that is not learned, ``features`` infinite for one that is for any number of features.
     """
 
     ridges: Any
     squares: Any
     rate: float
     features: float
+
+    @property
+    def changes(self) -> bool:
+        """True if records change the precisions."""
+        return self.rate > 0.0 or self.features < math.inf
 
     @classmethod
     def from_variances(cls, constant: float, slopes: float, rate: float = 0.0, features: float = 0.0) -> OwnPrior:
@@ -198,11 +203,6 @@ class MixedEffects(NamedTuple):
         """The columns of the features that are learned, the constant first."""
         return self.seen.columns[: 0 if self.has_left else min(self.clock[0], LIMIT)]  # type: ignore[no-any-return]
 
-    @property
-    def growth(self) -> float:
-        """The factor of the prior precisions of own slopes."""
-        return max(1.0, float(self.clock[1] / self.prior.features))
-
     def own_width(self, width: int) -> int:
         """Return the number of own weights of a task among this many features."""
         return width if self.prior.ridges[1] > 0.0 else min(width, 1)
@@ -254,7 +254,7 @@ class MixedEffects(NamedTuple):
         means, variances = np.zeros((2, len(tasks), len(self.columns)))
         pulls, gained = np.zeros((2, len(tasks), own))
         pulls[known], gained[known] = (numbers[tasks[known], :own] for numbers in (self.pulls, self.precisions))
-        precisions = self.prior.ridges[:own] * np.where(np.arange(own), self.growth, 1.0) + gained
+        precisions = self.prior.ridges[:own] + gained
         for numbers, result in ((1.0, variances), (pulls, means)):
             np.divide(numbers, precisions, out=result[:, :own], where=precisions > 0.0)
         return means, variances
@@ -288,7 +288,7 @@ class MixedEffects(NamedTuple):
             require_within(f"the tasks' own {name}", numbers, low, LARGEST**3)
         for numbers, least, most in ((self.prior.ridges, *RIDGES), (self.prior.squares, START, LARGEST**3)):
             require_shape("the tasks' own prior", numbers, LIMIT + 1)
-            if self.prior.rate:
+            if self.prior.changes:
                 require_within("the tasks' own prior", numbers, least, most)
         # learning keeps v within LARGEST, which a later prior can exceed by the ratio of its limits
         most = LARGEST * RIDGES[1] / RIDGES[0]
@@ -360,19 +360,12 @@ def _write_record(seen, rows, t, width, x):
 
 
 @no_refcount
-def _growth(model):
-    """Return the factor of the prior precisions of own slopes."""
-    return max(1.0, model.clock[1] / model.prior.features)
-
-
-@no_refcount
 def _note_parts(model, i, width):
     """Store the shared and the own part of the margin and of its variance for task i (-1 if unknown)."""
     shared, own, variance, x, ridges = 0.0, 0.0, 0.0, model.work.x, model.prior.ridges
-    growth = _growth(model)
     for j in range(width):
         shared += model.shared.mean[j] * x[j]
-        precision = ridges[j] * (growth if j else 1.0)
+        precision = ridges[j]
         if precision > 0.0:
             if i >= 0:
                 precision += model.precisions[i, j]
@@ -381,7 +374,7 @@ def _note_parts(model, i, width):
                 own += model.pulls[i, j] * scaled
             variance += x[j] * scaled
     if ridges[LIMIT] > 0.0:
-        variance += model.work.notes[UNSEEN] / (ridges[LIMIT] * growth)
+        variance += model.work.notes[UNSEEN] / ridges[LIMIT]
     model.work.notes[SHARED] = shared
     model.work.notes[OWN] = own
     model.work.notes[OWN_VARIANCE] = variance
@@ -455,7 +448,8 @@ def learn(model, i, y, rows, t, in_time):
     _move_own(model, i, width, residual, noise, total)
     if learns_prior:
         _move_prior(model, width)
-    model.clock[1] = max(model.clock[1], int(notes[NONZERO]))  # for the records after this one
+    if notes[NONZERO] > model.clock[1]:
+        _divide_prior(model, int(notes[NONZERO]))
     notes[RECORD] = -1.0
     return abs(residual) / total
 
@@ -463,9 +457,9 @@ def learn(model, i, y, rows, t, in_time):
 @no_refcount
 def _move_own(model, i, width, residual, noise, total):
     """Update the own weights of task i by a label; ``residual`` is its error, ``noise`` and ``total`` are variances."""
-    decay, step, growth = model.kept[0], residual / total, _growth(model)
+    decay, step = model.kept[0], residual / total
     for j in range(min(width, model.pulls.shape[1])):
-        x, ridge, gained = model.work.x[j], model.prior.ridges[j] * (growth if j else 1.0), model.precisions[i, j]
+        x, ridge, gained = model.work.x[j], model.prior.ridges[j], model.precisions[i, j]
         q = 1.0 / (ridge + gained) if ridge > 0.0 else 0.0
         v = bounded(model.pulls[i, j] * q + x * q * step)
         precision = (ridge + gained + x * x / max(total - x * x * q, noise)) * decay - ridge
@@ -480,13 +474,11 @@ def _choose_steps(model, i, width, error, variance):
     # of g = f sqrt(shrunk), by f and by s²
     by_margin = error * math.sqrt(shrunk)
     by_variance = -math.pi / 16.0 * (model.work.notes[SHARED] + model.work.notes[OWN]) * shrunk
-    growth = _growth(model)
     # loops of one kind of work each, which are compiled to vector instructions
     for j in range(width):
-        ridge = prior.ridges[j] * (growth if j else 1.0)
-        q = 1.0 / (ridge + model.precisions[i, j])
+        q = 1.0 / (prior.ridges[j] + model.precisions[i, j])
         change = q * model.work.x[j]
-        steps[j] = bounded(by_margin * ridge * change * (model.pulls[i, j] * q + by_variance * change))
+        steps[j] = bounded(by_margin * prior.ridges[j] * change * (model.pulls[i, j] * q + by_variance * change))
     for j in range(1, width):
         together += steps[j]
     prior.squares[LIMIT] += bounded(together) ** 2
@@ -506,6 +498,16 @@ def _move_prior(model, width):
     for j in range(width):
         ridges[j] = _moved_ridge(ridges[j], steps[j])
     ridges[LIMIT] = _moved_ridge(ridges[LIMIT], model.work.notes[TOGETHER])
+
+
+@no_refcount
+def _divide_prior(model, count):
+    """Change the prior precisions of own slopes for records with ``count`` features, more than any before."""
+    ridges, typical = model.prior.ridges, model.prior.features
+    growth = max(1.0, count / typical) / max(1.0, model.clock[1] / typical)
+    for j in range(1, ridges.size):
+        ridges[j] = min(ridges[j] * growth, RIDGES[1])
+    model.clock[1] = count
 
 
 @no_refcount
