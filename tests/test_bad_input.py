@@ -305,11 +305,7 @@ def test_slips_of_the_pen(call, message):
 SMALLEST = [1e-100, 1e-130, 1e-160, 1e-200, 5e-324]
 LEARNERS = [
     *(ct.AdaptiveSharingClassifier(), ct.MultitaskAROW(), ct.MultitaskLogistic()),
-    *(
-        ct.SecondOrderMultitaskPerceptron(),
-        ct.SecondOrderMultitaskRegressor(),
-        ct.PNormMultitaskPerceptron(),
-    ),
+    *(ct.SecondOrderMultitaskPerceptron(), ct.SecondOrderMultitaskRegressor(), ct.PNormMultitaskPerceptron()),
     ct.PotentialMultitaskPerceptron(ct.updates.ExponentiatedGradient()),
     ct.MultitaskPerceptron(rule=ct.updates.PassiveAggressive(C=math.inf)),
     ct.MultitaskRegressor(loss=ct.updates.EpsilonInsensitive(C=math.inf)),
