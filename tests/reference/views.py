@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from reference.budgets import projection
 from reference.perceptron import step
 
 Vector = NDArray[np.float64]
@@ -197,25 +196,4 @@ def in_parallel(X: Sequence[Record], y: Vector, kernels: Sequence[Kernel], rule:
         batch.margins.append(margin)
         batch.means.append(mean)
         batch.step_sizes.append(steps)
-    return batch
-
-
-def multi_cue(X: Sequence[Record], y: Vector, kernels: Sequence[Kernel], eta: float, C: float) -> Batch:
-    """OMCL for two classes (Jie, Orabona, Caputo 2009; FOR09 §4.2.3): Projectron++ a view, PA-I on their margins.
-
-    Each view learns by its own margins, so that all its rounds can be made before those of the others; eta is a norm.
-    """
-    batch, omega, nobody = Batch(), np.zeros(len(kernels)), [0] * len(X)
-    runs = [
-        projection(np.array([record[k] for record in X]), y, nobody, np.eye(1), kernel, np.inf, eta, plus=True)
-        for k, kernel in enumerate(kernels)
-    ]
-    for t in range(len(X)):
-        batch.margins.append(float(omega @ [run.margins[t] for run in runs]))
-        h = np.array([run.after[t] for run in runs])
-        loss, length = 1 - y[t] * float(omega @ h), float(h @ h)
-        tau = min(C, loss / length) if loss > 0 and length > 0 else 0.0
-        omega = omega + tau * y[t] * h
-        batch.step_sizes.append(tau)
-    batch.weights = omega
     return batch
