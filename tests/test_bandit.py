@@ -14,6 +14,7 @@ from reference import bandit as literal
 from reference.gob_lin import GobLin
 from slow import slow
 from states import content, digest, reloaded, unpickled
+from test_models_altered import array, number, set_document
 
 ACTIONS = ["shoes", "hats", "coats"]
 FEATURED = [{"kind": "shoes", "price": 3.0}, {"kind": "hats", "price": 1.0}, {"kind": "coats", "new": True}]
@@ -299,29 +300,20 @@ def test_extreme_rewards_of_a_forgotten_task_are_forgotten(tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda data, arrays: data.update(rewards=0), "the range of rewards is invalid"),
-        (
-            lambda data, arrays: data["extremes"]["highest"][0].__setitem__(1, math.inf),
-            "the range of rewards is invalid",
-        ),
-        (lambda data, arrays: data.update(choices=-1), "the number of choices is invalid: -1"),
-        (lambda data, arrays: data["model"]["crossing"]["labels"].append("hats"), "an action occurs twice"),
-        (
-            lambda data, arrays: arrays["preparation.pairs"].__setitem__((3, 1), 99),
-            "a pair is not of a context and an action",
-        ),
-        (
-            lambda data, arrays: arrays["preparation.pairs"].__setitem__(3, arrays["preparation.pairs"][2]),
-            "a pair is not of a context",
-        ),
-        (lambda data, arrays: arrays["preparation.pairs"].__setitem__(0, 1), "the columns of products are not pairs"),
-        (lambda data, arrays: data["model"]["crossing"]["contexts"]["view"].update(names=["a"]), "moments has"),
+        (set_document(0, "rewards"), "the range of rewards is invalid"),
+        (set_document(math.inf, "extremes", "highest", 0, 1), "the range of rewards is invalid"),
+        (set_document(-1, "choices"), "the number of choices is invalid: -1"),
+        (lambda arrays, data: data["model"]["crossing"]["labels"].append("hats"), "an action occurs twice"),
+        (number("preparation.pairs", (3, 1), 99), "a pair is not of a context and an action"),
+        (array("preparation.pairs", lambda pairs: pairs[[0, 1, 2, 2, *range(4, len(pairs))]]), "not of a context"),
+        (number("preparation.pairs", 0, 1), "the columns of products are not pairs"),
+        (set_document(["a"], "model", "crossing", "contexts", "view", "names"), "moments has"),
     ],
 )
 def test_files_of_what_no_bandit_can_have_learned_are_refused(change, message):
     bandit = learned(ct.AdaptiveSharingRegressor(), n=30, actions=ACTIONS)
     data, arrays = copy.deepcopy(bandit.__dump__())
-    change(data, arrays)
+    change(arrays, data)
     with pytest.raises(ValueError, match=message):
         ct.Bandit(ct.AdaptiveSharingRegressor(), actions=ACTIONS).__restore__(data, arrays)
 
