@@ -20,7 +20,6 @@ from streams import FORMS
 from terminal import refused
 from terminal import run as command
 from test_forget_task import FORGOTTEN
-from test_models_altered import array, number, rewritten, set_document
 from test_regression import NAMES, PRICES, TASK, X, Y, assert_close, houses, numbers  # noqa: F401 - houses is a fixture
 
 MODEL = raw.AdaptiveSharingRegressor
@@ -236,35 +235,6 @@ def test_a_stream_with_forgotten_tasks_is_the_literal_one(tmp_path):
     )
 
 
-# -- files -------------------------------------------------------------------------------------------------------------
-
-
-SAVED = "regressor-adaptive"
-REFUSED = [
-    (array("members.4.triangle", lambda values: values[:1]), "the covariances of the shared weights do not fit"),
-    (number("members.4.triangle", 0, -1.0), "variances of the shared weights holds numbers outside"),
-    (number("members.4.mean", 0, np.inf), "mean of the shared weights holds numbers outside"),
-    (number("members.4.precisions", (0, 0), -1.0), "the tasks' own precisions holds numbers outside"),
-    (number("members.4.clock", 0, 99), "number of features seen holds numbers outside 1 to 7"),
-    (number("members.4.columns", 1, 1), "a column of features seen occurs twice"),
-    (array("members.4.columns", lambda values: np.append(values, values[:1])), "the tasks' own prior does not fit"),
-    (number("members.4.ridges", 2, 0.0), "the tasks' own prior holds numbers outside"),
-    (number("model.last.mean", 0, np.inf), "mean of the last step holds numbers outside"),
-    (array("model.labels", lambda labels: labels[:1]), "numbers of labels has room for 1, and there are 3"),
-    (array("model.spread.tasks", lambda spread: spread[:1]), "residuals of tasks has room for 1, and there are 3"),
-    (number("model.extremes", 0, 1e9), "the range of labels is invalid"),
-    (set_document("Columns", "state", "shape", "kind"), "is a Columns, but the parameters require a Stacking"),
-]
-
-
-@pytest.mark.parametrize(("change", "message"), REFUSED)
-def test_what_a_file_may_not_hold(change, message, tmp_path):
-    path = rewritten(tmp_path / "altered.coterie", SAVED, change)
-    with pytest.raises(ValueError, match="is not a model that this version can read") as met:
-        ct.load(path)
-    assert message in str(met.value)
-
-
 # -- what is refused ---------------------------------------------------------------------------------------------------
 
 
@@ -295,7 +265,7 @@ def test_what_is_refused(estimator, kind, message):
 # -- the command line --------------------------------------------------------------------------------------------------
 
 
-def test_predictions_have_the_ends_of_their_intervals(houses):  # noqa: F811 - the fixture
+def test_predictions_have_the_ends_of_their_intervals_and_levels_are_checked(houses):  # noqa: F811 - the fixture
     command(*PRICES, "--alone", "--quiet", "--output", "m")
     lines = command("predict", "m", "houses.csv").stdout.splitlines()
     assert lines[0] == "place,task,prediction,low,high"
@@ -307,10 +277,6 @@ def test_predictions_have_the_ends_of_their_intervals(houses):  # noqa: F811 - t
     model = ct.load("m")
     row = {"metres": 50.0, "rooms": 2.0}
     assert model.predict_interval_one(row, task="t1")[0] < model.predict_one(row, task="t1")
-
-
-def test_levels_that_are_refused(houses):  # noqa: F811 - the fixture
-    command(*PRICES, "--alone", "--quiet", "--output", "m")
     command(*PRICES, "--alone", "--quiet", "--output", "half", "--learner", "MultitaskRegressor()")
     assert "--level must lie between 0 and 1, got 1.5" in refused("predict", "m", "houses.csv", "--level", "1.5")
     no_intervals = "--level is not supported: MultitaskRegressor has no intervals"

@@ -255,14 +255,10 @@ def exponentials(values):
 
 
 def test_exponentials_are_right_to_two_units_in_the_last_place():
-    values = np.concatenate([-np.linspace(0.0, 708.0, 100_001), -np.logspace(-320, 2, 20_001)])
-    expected = np.exp(values)
+    values = -np.concatenate(
+        [np.linspace(0.0, 708.0, 100_001), np.logspace(-320, 2, 20_001), np.linspace(708, 760, 20_001)]
+    )
+    expected = np.exp(values)  # below the smallest normal number the last place is the same for all
     assert (np.abs(exponentials(values) - expected) <= 2 * np.spacing(expected)).all()
-
-
-def test_exponentials_end_as_those_of_numpy_do():
-    """Below the smallest normal number the last place is the same for all, and then there is nothing."""
-    values = -np.linspace(708.0, 760.0, 20_001)
-    assert (np.abs(exponentials(values) - np.exp(values)) <= 2 * 2.0**-1074).all()
     assert exponentials(np.array([0.0, -0.0, -1e-300])).tolist() == [1.0, 1.0, 1.0]
     assert exponentials(np.array([-750.0, -1e5, -1e300, -np.inf])).tolist() == [0.0] * 4

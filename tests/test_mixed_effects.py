@@ -18,6 +18,7 @@ from streams import FORMS
 from test_regression import NAMES, TASK, X, Y, assert_close
 
 POSITIVE = np.median(Y) < Y
+WEIGHTS = np.random.default_rng(0).choice([0.0, 0.5, 1.0, 3.0], len(X))
 LABELS = {"numbers": Y, "classes": POSITIVE}
 KINDS = {"numbers": ct.MultitaskMixedEffectsRegressor, "classes": ct.MultitaskMixedEffectsClassifier}
 PRIORS = {
@@ -56,15 +57,15 @@ def run(literal, y, delay=0, weights=None, X=X, task=TASK):
     return margins
 
 
-@pytest.mark.parametrize("delay", [0, 7])
+@pytest.mark.parametrize(("delay", "weights"), [(0, None), (7, None), (0, WEIGHTS)], ids=["at once", "late", "weighed"])
 @pytest.mark.parametrize("priors", PRIORS)
 @pytest.mark.parametrize("labels", LABELS)
-def test_it_is_the_literal_filter(labels, priors, delay):
+def test_it_is_the_literal_filter(labels, priors, delay, weights):
     model, y = KINDS[labels](scale="none", **PRIORS[priors]), LABELS[labels]
-    trace = ct.progressive_validation(model, X, y, task=TASK, delay=delay)
+    trace = ct.progressive_validation(model, X, y, task=TASK, delay=delay, sample_weight=weights)
     literal = literal_of(model, labels == "classes")
-    assert_close(trace.margin if labels == "classes" else trace.prediction, run(literal, y, delay))
-    mean, deviation = (0.0, 1.0) if labels == "classes" else scales(Y)[-1]
+    assert_close(trace.margin if labels == "classes" else trace.prediction, run(literal, y, delay, weights))
+    mean, deviation = (0.0, 1.0) if labels == "classes" else scales(Y, weights)[-1]
     tasks = [*model.tasks_, "new"]
     parts = [literal.parts(x, task) for x, task in zip(X, [*TASK, *tasks], strict=False)]
     assert_close(model.margin_variance(X, task=TASK), [variance for _, variance in parts])
@@ -82,15 +83,6 @@ def test_weights_of_features_that_were_always_0_vary_as_before_any_record(form):
         expected.append(literal.margin(x, task))
         literal.learn(x, task, 2.0 * label - 1.0)
     assert_close(ct.progressive_validation(model, form(late), POSITIVE, task=TASK).margin, expected)
-
-
-@pytest.mark.parametrize("labels", LABELS)
-def test_records_of_other_weights(labels):
-    weights = np.random.default_rng(0).choice([0.0, 0.5, 1.0, 3.0], len(X))
-    model, y = KINDS[labels](scale="none"), LABELS[labels]
-    trace = ct.progressive_validation(model, X, y, task=TASK, sample_weight=weights)
-    expected = run(literal_of(model, labels == "classes"), y, weights=weights)
-    assert_close(trace.margin if labels == "classes" else trace.prediction, expected)
 
 
 @pytest.mark.parametrize("half_life", [None, 40.0])

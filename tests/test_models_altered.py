@@ -372,6 +372,7 @@ def without_names(tensors: dict[str, Any], document: Any) -> None:
 
 
 MOSTLY_ZERO, NAMES = "perceptron-mostly-zero", "sharing-of-dictionaries"
+ADAPTIVE, PARALLEL = "regressor-adaptive", "views-in-parallel"
 #: In a file of a kind of model, what is altered, and what is said of it.
 REFUSED = [
     # the document
@@ -450,9 +451,26 @@ REFUSED = [
     ("orthogonal-inner-sparse", number("store.offsets", 1, 9), "the weights of a view lie in another's|outside 0 to"),
     ("views-dual", number("supports.births", 0, -1), "births holds numbers outside"),
     ("orthogonal-kernels-dictionaries", set_document(["f0", "f0", "f1", "f2"], "view", "words", 2), "occurs twice"),
+    (PARALLEL, lambda tensors, document: document["state"]["members"].pop(), "there are 2 learners for 3 views"),
+    (PARALLEL, set_document(21, "state", "rounds"), "views have different forms or numbers of rounds"),
+    (PARALLEL, set_document(False, "state", "dense"), "views have different forms"),
     # questions
     slow("asking-budget-window", number("questions.held", 0, 9), "labels asked for of tasks are not those"),
     ("asking-open-question", set_document(["x"], "open"), "Expected `array` of length 2"),
+    # mixed effects in an ensemble, and numbers
+    (ADAPTIVE, array("members.4.triangle", lambda it: it[:1]), "the covariances of the shared weights do not fit"),
+    (ADAPTIVE, number("members.4.triangle", 0, -1.0), "variances of the shared weights holds numbers outside"),
+    (ADAPTIVE, number("members.4.mean", 0, np.inf), "mean of the shared weights holds numbers outside"),
+    (ADAPTIVE, number("members.4.precisions", (0, 0), -1.0), "the tasks' own precisions holds numbers outside"),
+    (ADAPTIVE, number("members.4.clock", 0, 99), "number of features seen holds numbers outside 1 to 7"),
+    (ADAPTIVE, number("members.4.columns", 1, 1), "a column of features seen occurs twice"),
+    (ADAPTIVE, array("members.4.columns", lambda it: np.append(it, it[:1])), "the tasks' own prior does not fit"),
+    (ADAPTIVE, number("members.4.ridges", 2, 0.0), "the tasks' own prior holds numbers outside"),
+    (ADAPTIVE, number("model.last.mean", 0, np.inf), "mean of the last step holds numbers outside"),
+    (ADAPTIVE, array("model.labels", lambda labels: labels[:1]), "numbers of labels has room for 1, and there are 3"),
+    (ADAPTIVE, array("model.spread.tasks", lambda it: it[:1]), "residuals of tasks has room for 1, and there are 3"),
+    (ADAPTIVE, number("model.extremes", 0, 1e9), "the range of labels is invalid"),
+    (ADAPTIVE, set_document("Columns", "state", "shape", "kind"), "but the parameters require a Stacking"),
     # models of a batch
     ("ridge", number("codes", 0, 4), "codes holds numbers outside 0 to"),
     ("ridge", lambda tensors, document: document["kept"].pop("center_"), "'center_'. is missing"),

@@ -215,14 +215,6 @@ def test_the_slope_is_the_one_where_the_step_leads(signed_margin, q):
     assert slope_after(signed_margin, q) == pytest.approx(root(signed_margin, q), rel=1e-9, abs=1e-15)
 
 
-def test_a_file_of_other_members_is_refused():
-    X, y, task = stream(14)
-    model = raw.AdaptiveSharingClassifier().fit(X, y, task=task)
-    data, arrays = model.__stream_model__().learner.dump(model.state_)
-    with pytest.raises(ValueError, match="the file has 5 members, but the parameters have 8"):
-        raw.AdaptiveSharingClassifier("ensemble").__stream_model__().learner.restore(data, arrays, Index(model.tasks_))
-
-
 def late_block(X, y, task, first, last):
     return raw.AdaptiveSharingClassifier().__stream_model__().as_block(X, y, task).piece(first, last)
 

@@ -8,8 +8,6 @@ import coterie as ct
 from coterie import spec
 from coterie.evaluation.summary import summarize
 from coterie.kernels import Gaussian, Polynomial
-from coterie.models.multiview.parallel import ParallelLearner
-from coterie.tasks.index import Index
 from coterie.updates import ExponentiatedGradient, PNorm
 from forms import INPUTS
 from reference import views as reference
@@ -66,13 +64,19 @@ in_some_form = pytest.mark.parametrize("form", [form if form == "dense" else slo
 
 
 @pytest.mark.parametrize("form", ["dense", "dual", slow("sparse"), slow("sparse dual")])
-@pytest.mark.parametrize("p", POWERS)
-def test_both_perceptrons_are_the_literal_ones(p, form):
+@pytest.mark.parametrize(("p", "C"), [*((p, None) for p in POWERS), *(slow(p, 0.3) for p in (1, 2, 6.5))])
+def test_both_perceptrons_are_the_literal_ones(p, C, form):
+    """By mistakes, and by passive-aggressive steps of at most C."""
     prepare, kernel, average = FORMS[form]
+    rule, step = (
+        (None, reference.mistake) if C is None else (ct.updates.PassiveAggressive(C), reference.passive_aggressive(C))
+    )
     X, y = stream(n=150)
-    assert_literal(Matrix(p, kernel, average), prepare(X), y, reference.matrix_perceptron(records(X), y, p))
+    run = reference.matrix_perceptron(records(X), y, p, step)
+    assert_literal(Matrix(p, kernel, average, rule=rule), prepare(X), y, run)
     X, y = stream(1, 150, (5, 2, 7))
-    assert_literal(Orthogonal(p, kernel, average), prepare(X), y, reference.orthogonal_perceptron(records(X), y, p))
+    run = reference.orthogonal_perceptron(records(X), y, p, rule=step)
+    assert_literal(Orthogonal(p, kernel, average, rule=rule), prepare(X), y, run)
 
 
 @pytest.mark.parametrize(
@@ -299,19 +303,6 @@ def test_the_kernel_of_a_pair_is_given_its_first_view_first(names, widths):
         assert halves.decision_function(blocks).shape == (60,)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("kernel", [None, "linear"])
-@pytest.mark.parametrize("p", [1, 2, 6.5])
-def test_aggressive_updates_are_the_literal_ones(p, kernel):
-    rule = ct.updates.PassiveAggressive(C=0.3)
-    X, y = stream(4, 120)
-    run = reference.matrix_perceptron(records(X), y, p, reference.passive_aggressive(0.3))
-    assert_literal(Matrix(p, kernel, rule=rule), X, y, run)
-    run = reference.orthogonal_perceptron(records(X), y, p, rule=reference.passive_aggressive(0.3))
-    for form in (X, as_csr(X)):
-        assert_literal(Orthogonal(p, kernel, rule=rule), form, y, run)
-
-
 # -- degenerate cases ---------------------------------------------------------------------------------------------
 
 
@@ -435,20 +426,6 @@ def test_perceptrons_in_parallel_are_the_literal_ones(rule, average, form, absen
     late = ct.progressive_validation(ct.views.ParallelPerceptrons(), X, y, delay=11).margin
     alone = [ct.progressive_validation(Orthogonal(1), [x], y, delay=11).margin for x in X]
     np.testing.assert_allclose(late, np.sum(alone, axis=0), rtol=1e-9, atol=1e-12)
-
-
-def test_saved_perceptrons_in_parallel_that_do_not_fit_together_are_refused():
-    X, y = stream(33, 30, (3, 2))
-    learner = ParallelLearner(None, ct.updates.Perceptron(), False)
-    data, arrays = learner.dump(ct.views.ParallelPerceptrons().fit(X, y).state_)
-    assert learner.restore(data, arrays, Index([0, 1])).rounds == 30
-    for altered, message in (
-        (data | {"members": data["members"][:1]}, "there are 1 learners for 2 views"),
-        (data | {"rounds": 31}, "views have different forms or numbers of rounds"),
-        (data | {"dense": False}, "views have different forms"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            learner.restore(altered, arrays, Index([0, 1]))
 
 
 # -- bad input ----------------------------------------------------------------------------------------------------
