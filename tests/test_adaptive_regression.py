@@ -16,6 +16,7 @@ import raw
 from coterie._compiled.primal.kalman_filter import LIMIT, WIDEST
 from reference.adaptive_regression import AdaptiveRegression, run
 from reference.moments import inside, scales
+from states import reloaded
 from streams import FORMS
 from terminal import refused
 from terminal import run as command
@@ -57,8 +58,7 @@ def test_models_with_members_that_left_can_be_saved_and_loaded(make, tmp_path):
         records = [{"x": float(x), **shops} for x, shops in zip(rng.normal(size=400), names, strict=True)]
         y, task = rng.normal(size=400) + shop % 7, rng.integers(20, size=400)
         model = make().partial_fit(records, y if make is ct.AdaptiveSharingRegressor else y > 3, task=task)
-        model.save(tmp_path / "model")
-        again = ct.load(tmp_path / "model")
+        again = reloaded(model, tmp_path / "model")
         np.testing.assert_array_equal(again.predict(records, task=task), model.predict(records, task=task))
 
 
@@ -212,8 +212,7 @@ def test_a_stream_with_forgotten_tasks_is_the_literal_one(tmp_path):
         if t in FORGOTTEN and FORGOTTEN[t] in (model.tasks_ if t else ()):
             task = FORGOTTEN[t]
             model.forget_task(task)
-            model.save(tmp_path / "model.coterie")
-            model = ct.load(tmp_path / "model.coterie") if t == 40 else model
+            model = (model, reloaded(model, tmp_path / "model.coterie"))[t == 40]
             literal.counts.pop(task, None)
             for effects in literal.mixed:
                 effects.tasks.pop(task, None)

@@ -164,8 +164,8 @@ def batch(**columns):
     return pa.record_batch({name: pa.array(column) for name, column in columns.items()})
 
 
-PRICE = [("price", "numeric")]
-CLOCK = pa.schema([("y", pa.int64()), ("day", pa.time32("s"))])
+PRICE, SVM = RecordEncoder([("price", "numeric")]), RecordEncoder([], source="svmlight")
+CLOCK = schema_kinds(pa.schema([("y", pa.int64()), ("day", pa.time32("s"))]))
 REFUSED = {
     "bits is 0; expected a whole number from 1 to 30": lambda: RecordEncoder([], bits=0),
     "scale is 'log'; expected one of 'none', 'standard', 'unit', 'auto'": lambda: RecordEncoder([], scale="log"),
@@ -173,21 +173,15 @@ REFUSED = {
         [("a", "number")]
     ),
     "column 'price': 'abc' is not a number": lambda: RecordEncoder(COLUMNS).encode_one({"price": "abc"}),
-    "column 'a': is not a svmlight feature: expected a whole number below 262,144": lambda: RecordEncoder(
-        [], source="svmlight"
-    ).encode_one({"a": 1.0}),
+    "column 'a': is not a svmlight feature: expected a whole number below 262,144": lambda: SVM.encode_one({"a": 1.0}),
     "column 'a:b': 'c' is not a number": lambda: RecordEncoder([], source="vw").encode_one({"a:b": "c"}),
     "column 'title': 3 is not text": lambda: RecordEncoder(COLUMNS).encode_one({"title": 3}),
     "column 'tags': 'x' is not a list of strings": lambda: RecordEncoder(COLUMNS).encode_one({"tags": "x"}),
-    "there is no column 'price' among 'prize'; did you mean 'prize'": lambda: RecordEncoder(PRICE).encode(
-        batch(prize=[1.0])
-    ),
+    "there is no column 'price' among 'prize'; did you mean 'prize'": lambda: PRICE.encode(batch(prize=[1.0])),
     "features and label both name the column 'y'": lambda: wishes(label="y", features=["y"]),
     "features and task both name the column 'y'": lambda: wishes(task="y", features=["y"]),
     r"features\['a'\] is 'word'; expected one of": lambda: wishes(features={"a": "word"}),
-    r"no columns are left for features \('day': it holds time32": lambda: choose_encoder(
-        schema_kinds(CLOCK), wishes(label="y")
-    ),
+    r"no columns are left for features \('day': it holds time32": lambda: choose_encoder(CLOCK, wishes(label="y")),
 }
 
 

@@ -26,6 +26,7 @@ STREAM = linear_stream(51, n=120, zeros=0.4)
 X, Y, TASK = STREAM.X, STREAM.y, STREAM.task
 C = np.random.default_rng(0).normal(size=(3, X.shape[1]))
 B = C.T @ C + np.eye(X.shape[1])
+#: Those of the end are FOR09 2.2.16 to 2.2.18.
 PAIRS = {
     "linear": (kernels.Linear(), literal.linear),
     "cubic": (kernels.Polynomial(3, 0.5), literal.polynomial(3, 0.5)),
@@ -38,10 +39,10 @@ PAIRS = {
     "exponential": (kernels.Exponential(np.float64(0.1) * kernels.Linear()), lambda x, z: np.exp(0.1 * (x @ z))),
     "mapped": (
         lambda X, Z: gram(kernels.Gaussian(2.0), X @ C.T, Z @ C.T),
-        literal.mapped(literal.gaussian(2.0), lambda x: C @ x),
+        lambda x, z: literal.gaussian(2.0)(C @ x, C @ z),
     ),
-    "x'Bz": (lambda X, Z: X @ sp.csr_array(B) @ Z.T, literal.quadratic(B)),
-    "f(x)f(z)": (lambda X, Z: np.outer(first_two(X), first_two(Z)), literal.product_of(lambda x: x[0] + x[1])),
+    "x'Bz": (lambda X, Z: X @ sp.csr_array(B) @ Z.T, lambda x, z: x @ B @ z),
+    "f(x)f(z)": (lambda X, Z: np.outer(first_two(X), first_two(Z)), lambda x, z: (x[0] + x[1]) * (z[0] + z[1])),
     "normalised name": (kernels.Normalised("poly"), literal.normalised(lambda x, z: (x @ z / len(x) + 1) ** 3)),
 }
 

@@ -70,7 +70,7 @@ def test_error_curve_equals_the_definition(mistakes, points, spacing):
     assert (np.diff(curve.rounds) > 0).all()
     assert 1 <= len(curve.rounds) <= points
     for at, cumulative in zip(*curve, strict=True):
-        assert cumulative == reference.cumulative_error(mistakes, at)
+        assert cumulative == reference.error(mistakes[:at])
     weighted = replace(samples.from_mistakes(mistakes), weight=np.arange(len(mistakes)) % 3.0)
     assert error_curve(weighted, points, spacing).cumulative[-1] == pytest.approx(weighted.error, nan_ok=True)
 

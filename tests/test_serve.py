@@ -579,6 +579,9 @@ def post(client, path, *records):
 
 
 def test_predict_observe_and_the_rest(client):
+    result = client.get("/verdict").json()
+    assert (result["sentence"], result["verdict"], result["examples"]) == ("No label has come yet.", None, 0)
+    assert result["curve"] == {"n": [], "error_rate": {}}
     x = {"page": "shoes", "price": 2.0}
     predictions = post(client, "/predict", {"id": "e", "task": "ann", "x": x}).json()
     assert predictions["predictions"] == [{"id": "e", "task": "ann", "label": None, "p": None, "known_task": False}]
@@ -618,12 +621,6 @@ def test_predict_observe_and_the_rest(client):
     assert 'coterie_alarm{alarm="error"} 0.0' in metrics
     assert 'coterie_records_total{verb="observe"} 4.0' in metrics
     assert "coterie_duplicates_total 1.0" in metrics
-
-
-def test_before_the_first_label_there_is_no_verdict(client):
-    result = client.get("/verdict").json()
-    assert (result["sentence"], result["verdict"], result["examples"]) == ("No label has come yet.", None, 0)
-    assert result["curve"] == {"n": [], "error_rate": {}}
 
 
 def of_one(**changed):

@@ -253,10 +253,9 @@ def records_of(kind, n=100):
 @pytest.mark.parametrize(
     ("kind", "name"), [slow(*case) if case[0] == "views" or case[1] in SELDOM_LATE else case for case in LATE]
 )
-@pytest.mark.parametrize("delay", [13])
-def test_of_late_labels_those_that_have_come_are_known(kind, name, delay):
+def test_of_late_labels_those_that_have_come_are_known(kind, name):
     """Classes, moments of numbers and what is learned: a prediction is that of a model that has the labels so far."""
-    make, (X, y, task) = LATE[kind, name], records_of(kind)
+    make, (X, y, task), delay = LATE[kind, name], records_of(kind), 13
     options = {"tasks": None if task is None or kind == "spaces" else range(K)}
     trace = ct.progressive_validation(make(), X, y, task=task, delay=delay, **options)
     options |= {"classes": [-1, 1]} if kind in ("signs", "spaces", "views") else {}

@@ -230,9 +230,8 @@ def test_better_probabilities_than_a_constants_are_said_where_errors_are_not_few
     assert sentence.endswith("Go by the probabilities of learning together, not by the labels it predicts.")
 
 
-def judged(stream, **models):
-    models = models or {"together": ct.AdaptiveSharingClassifier()}
-    comparison = ct.compare(models, stream.X, stream.y, task=stream.task)
+def judged(stream):
+    comparison = ct.compare({"together": ct.AdaptiveSharingClassifier()}, stream.X, stream.y, task=stream.task)
     summary = summarize(comparison, "together")
     p = {name: np.clip(trace.probability, 1e-9, 1 - 1e-9) for name, trace in comparison.traces.items()}
     traces = {name: stream.trace(np.log(p_of_learner / (1 - p_of_learner))) for name, p_of_learner in p.items()}

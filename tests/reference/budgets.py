@@ -52,21 +52,6 @@ def linear(x: Vector, z: Vector) -> float:
     return float(x @ z)
 
 
-def product_of(f: Callable[[Vector], float]) -> Kernel:
-    """f(x) f(z) (FOR09 2.2.16)."""
-    return lambda x, z: float(f(x) * f(z))
-
-
-def mapped(kernel: Kernel, phi: Callable[[Vector], Vector]) -> Kernel:
-    """k_3(φ(x), φ(z)) (FOR09 2.2.17)."""
-    return lambda x, z: kernel(phi(x), phi(z))
-
-
-def quadratic(B: Matrix) -> Kernel:
-    """x'Bz (FOR09 2.2.18)."""
-    return lambda x, z: float(x @ B @ z)
-
-
 def normalised(kernel: Kernel) -> Kernel:
     """k(x, z) / sqrt(k(x, x) k(z, z))."""
     return lambda x, z: kernel(x, z) / np.sqrt(kernel(x, x) * kernel(z, z))

@@ -43,8 +43,3 @@ def log_loss(positive: Sequence[bool], probability: Sequence[float]) -> float:
             total -= math.log(clipped if truth else 1 - clipped)
             n += 1
     return total / n if n else NAN
-
-
-def cumulative_error(mistakes: Sequence[bool], rounds: int) -> float:
-    """Error over the first ``rounds`` rounds."""
-    return error(mistakes[:rounds])

@@ -165,16 +165,6 @@ def factor(G: Matrix, p: float) -> Matrix:
     return np.asarray((values**p).sum() ** (1 / p - 1) * vectors @ np.diag(values ** (p - 1)) @ vectors.T)
 
 
-def one_space(kernel: Kernel) -> Callable[[int, int, Any, Any], float]:
-    """One kernel for all pairs of views."""
-    return lambda a, b, x, z: kernel(x, z)
-
-
-def own_spaces(kernels: Sequence[Kernel]) -> Callable[[int, int, Any, Any], float]:
-    """A kernel a view; different views are at right angles."""
-    return lambda a, b, x, z: kernels[a](x, z) if a == b else 0.0
-
-
 def in_parallel(X: Sequence[Record], y: Vector, kernels: Sequence[Kernel], rule: Rule = mistake) -> Batch:
     """A Perceptron a view, Σ_s c_s k(x_s, x), moving by its own margin; predictions by the sum of all (CCG08 §8)."""
     K, batch = len(kernels), Batch()
