@@ -578,10 +578,13 @@ def post(client, path, *records):
     return client.post(path, json={"records": list(records)})
 
 
-def test_predict_observe_and_the_rest(client):
+def test_before_the_first_label_there_is_no_verdict(client):
     result = client.get("/verdict").json()
     assert (result["sentence"], result["verdict"], result["examples"]) == ("No label has come yet.", None, 0)
     assert result["curve"] == {"n": [], "error_rate": {}}
+
+
+def test_predict_observe_and_the_rest(client):
     x = {"page": "shoes", "price": 2.0}
     predictions = post(client, "/predict", {"id": "e", "task": "ann", "x": x}).json()
     assert predictions["predictions"] == [{"id": "e", "task": "ann", "label": None, "p": None, "known_task": False}]

@@ -121,7 +121,7 @@ class OwnPrior(NamedTuple):
     def from_variances(cls, constant: float, slopes: float, rate: float = 0.0, features: float = 0.0) -> OwnPrior:
         """Return a prior with these variances of the constant and of slopes; 0 features are any number of them."""
         ridges = [1.0 / variance if variance > 0.0 else 0.0 for variance in (constant, slopes)]
-        return cls(np.repeat(ridges, [1, LIMIT]), np.full(LIMIT + 1, START), rate, features or math.inf)
+        return cls(np.repeat(ridges, [1, LIMIT]), np.full(LIMIT + 1, START), rate, float(features or math.inf))
 
 
 class FilterWork(NamedTuple):
