@@ -154,9 +154,8 @@ class MixedEffects(NamedTuple):
     ``kept`` are the decay factors of the precisions of a task's own and of shared weights; ``logistic`` is 1 for labels
     of two classes, 0 for numbers. ``clock`` has the number of features seen, ``most + 1`` if there were more than
     ``most``; if that is 0, they are counted to ``LIMIT`` only. Its second number is the largest number of features that
-    were not 0 in one record. ``pulls`` and ``precisions`` (K, c) are v / q and
-    1 / q - 1 / q(0); (K, 1) if tasks have no slopes of their own. ``noise`` has the sum of e² / (r + s²) of numbers
-    and their count, starting with one of 1.
+    were not 0 in one record. ``pulls`` and ``precisions`` (K, c) are v / q and 1 / q - 1 / q(0); (K, 1) if tasks have
+    no slopes of their own. ``noise`` has the sum of e² / (r + s²) of numbers and their count, starting with one of 1.
     """
 
     priors: Any
@@ -177,7 +176,7 @@ class MixedEffects(NamedTuple):
         cls,
         priors: tuple[float, float] = (1.0, 1.0),
         own: tuple[float, ...] = (1.0, 1.0),
-        kept: Sequence[float] = (1.0, 1.0),
+        decay: Sequence[float] = (1.0, 1.0),
         logistic: bool = False,
         tasks: int = 0,
         most: int = LIMIT,
@@ -186,7 +185,7 @@ class MixedEffects(NamedTuple):
 
         ``own`` are the arguments of `OwnPrior.from_variances`.
         """
-        variances, factors = np.array(priors, np.float64), np.array(kept, np.float64)
+        variances, factors = np.array(priors, np.float64), np.array(decay, np.float64)
         seen, shared = SeenFeatures.from_columns(np.array([-1], np.int32)), Gaussian.from_priors(1, variances)
         numbers = np.zeros((tasks, 1)), np.zeros((tasks, 1)), np.ones(2)
         clock = np.array([1, 0])
