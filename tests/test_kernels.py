@@ -5,6 +5,7 @@ import copy
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import sklearn
 from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
 
 import coterie as ct
@@ -81,6 +82,11 @@ def test_precomputed_is_the_kernel_it_was_computed_with(budget):
     fresh = linear_stream(52, n=20).X
     margins = precomputed.decision_function(gram(kernels.Gaussian(2.0), fresh, X), TASK[:20])
     np.testing.assert_allclose(margins, computed.decision_function(fresh, TASK[:20]), rtol=1e-9, atol=1e-9)
+    # columns are rounds, so a record without a weight would shift them
+    for model in (precomputed, ct.SecondOrderMultitaskPerceptron(kernel="precomputed"), ct.OneVsRest(precomputed)):
+        with pytest.raises(ValueError, match="record 1 has weight 0; leave out its row and column"):
+            sklearn.clone(model).fit(values[:3], Y[:3], TASK[:3], sample_weight=[1, 0, 1])
+        assert model.__sklearn_tags__().input_tags.pairwise
 
 
 def test_kernels_calculate_as_their_values_do(tmp_path):

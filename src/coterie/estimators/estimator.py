@@ -19,6 +19,7 @@ from coterie.data.input import AnyInput, Input, InputOptions
 from coterie.data.label_encoders import BinaryLabelEncoder
 from coterie.evaluation.explanation import Explanation, Weights
 from coterie.evaluation.stream_model import BlockPredictions, Margins
+from coterie.kernels import Precomputed
 from coterie.models.contract import BaseLearner, LearnerState
 from coterie.parameters import Parameters
 from coterie.settings import check_fields
@@ -208,9 +209,11 @@ class OnlineEstimator(Parameters):
         return duplicate
 
     def __sklearn_tags__(self) -> Any:
-        """Return scikit-learn's tags; NaN is allowed as a missing value if records are preprocessed."""
+        """Return scikit-learn's tags; NaN is a missing value if records are preprocessed."""
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self._reading().preprocesses
+        kernel = getattr(getattr(self, "model", self), "kernel", None)
+        tags.input_tags.pairwise = kernel in ("precomputed", Precomputed())
         return tags
 
     # -- arrays ---------------------------------------------------------------------------------------------------

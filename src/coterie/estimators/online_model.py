@@ -398,6 +398,8 @@ class OnlineModel:
         """
         if learned.all():
             return records
+        if self.learner.traits.by_round:
+            raise ValueError(f"record {np.argmin(learned)} has weight 0; leave out its row and column of kernel values")
         places = np.flatnonzero(learned)
         records = records._replace(y=declared.array(records.y), learned=learned, labels=None, values=None)
         if is_validated:

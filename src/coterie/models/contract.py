@@ -225,6 +225,8 @@ class Capabilities:
         Margins have variances; labels have intervals.
     can_refuse : bool
         Learning may raise an error for a record, for example in a user's kernel or potential.
+    by_round : bool
+        Records are rows of a kernel matrix, whose columns are rounds, so that none may be left out.
     limits_features : bool
         ``refuse_rows`` raises an error for records with too many features.
     mixes : bool
@@ -249,6 +251,7 @@ class Capabilities:
     has_variances: bool = False
     has_intervals: bool = False
     can_refuse: bool = False
+    by_round: bool = False
     limits_features: bool = False
     mixes: bool = False
     counts_unseen: bool = False
@@ -263,7 +266,7 @@ _UNLIKE = (
 
 def combine_traits(members: Sequence[Capabilities]) -> Capabilities:
     """Return the capabilities of an ensemble with these members."""
-    of_any = ("task_changes_all", "feature_changes_all", "can_refuse", "limits_features", "counts_unseen")
+    of_any = ("task_changes_all", "feature_changes_all", "can_refuse", "by_round", "limits_features", "counts_unseen")
     flags = {name: any(getattr(member, name) for member in members) for name in of_any}
     flags |= {name: all(getattr(member, name) for member in members) for name in ("weighs", "tasks_independent")}
     alike = len({member.fixed for member in members}) == 1

@@ -23,6 +23,7 @@ from coterie._compiled.dual.kernel_loop import Turns, predict, readable, walk
 from coterie._compiled.dual.projections import is_due, refresh
 from coterie._compiled.dual.stores import widened
 from coterie._compiled.weights.table import Weights
+from coterie.kernels import Precomputed
 from coterie.tasks.index import Index
 from coterie.types import Part, Tree
 from coterie.updates.weights.dual import Dual
@@ -61,6 +62,7 @@ class KernelLearner(BoundLearner):
             beyond_features="support vectors",
             cannot_drop=_why_not_dropped(hypothesis, relation),
             can_refuse=not hypothesis.kernel.trusted,
+            by_round=isinstance(hypothesis.kernel, Precomputed),
         )
 
     # -- the state ----------------------------------------------------------------------------------------------------

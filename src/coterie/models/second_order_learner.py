@@ -21,6 +21,7 @@ from coterie._compiled.core.records import Rows, place_unseen, weights_of
 from coterie._compiled.dual.second_order_models import Course, Forecast, Pairs, Shares, learn_course
 from coterie._compiled.primal.stream import Moves
 from coterie._compiled.weights.table import Weights
+from coterie.kernels import Precomputed
 from coterie.tasks.index import Index
 from coterie.types import Part, Tree
 from coterie.updates.rules import ConfidenceRule
@@ -87,6 +88,7 @@ class SecondOrderLearner(BoundLearner):
             counts_unseen=True,
             beyond_features=sure if hypothesis.linear else "support vectors",
             can_refuse=not hypothesis.kernel.trusted,
+            by_round=isinstance(hypothesis.kernel, Precomputed),
         )
 
     def _resized(self, state: State, changed: bool) -> Tree:
