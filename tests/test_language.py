@@ -21,7 +21,7 @@ TESTS = [ROOT / "tests", ROOT / "papers/tests"]
 #: Faults by room: names, docstrings, long functions, and `Any` (compiled code has no annotations).
 CEILINGS = {
     ".": (0, 0, 0, 70),
-    "_compiled": (8, 0, 0, None),
+    "_compiled": (7, 0, 0, None),
     "bandits": (0, 0, 0, 16),
     "batch": (0, 0, 0, 1),
     "cli": (1, 0, 0, 15),
@@ -30,7 +30,7 @@ CEILINGS = {
     "distributed": (0, 0, 0, 5),
     "estimators": (0, 0, 0, 83),
     "evaluation": (2, 0, 0, 22),
-    "models": (0, 0, 0, 58),
+    "models": (0, 0, 0, 57),
     "server": (0, 0, 0, 16),
     "tasks": (0, 0, 0, 5),
     "updates": (0, 0, 0, 20),

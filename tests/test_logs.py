@@ -47,6 +47,15 @@ def test_scaled_logarithms_are_the_scaled_column_of_logarithms() -> None:
         by_hand = ct.MultitaskLogistic(scale=scale).fit(logs, Y, task=TASK)
         model = ct.MultitaskLogistic(scale=scale, log=["amount"]).fit(frame, Y, task=TASK)
         np.testing.assert_allclose(scores(model, frame), scores(by_hand, logs), rtol=1e-9, atol=1e-12)
+    # the numbers of columns are those of X, with the column of tasks
+    tasks = np.unique(TASK, return_inverse=True)[1].astype(float)
+    numbers, of_logs = (np.c_[tasks, form.fillna(0.0)] for form in (frame, logs))
+    wanted = ct.MultitaskLogistic(task_column=0).fit(of_logs, Y).decision_function(of_logs)
+    for X in (numbers, pd.DataFrame(numbers)[[2, 0, 1]]):
+        model = ct.MultitaskLogistic(task_column=0, log=[1]).fit(X, Y)
+        np.testing.assert_allclose(model.decision_function(X), wanted, rtol=1e-9, atol=1e-12)
+    model.fit(numbers, Y)
+    assert {part.name for part in model.explain(numbers[0]).parts} == {1, 2, "constant"}
     sparse, of_logs = (csr_array(form.fillna(0.0).to_numpy()) for form in (frame, logs))
     by_hand = ct.MultitaskLogistic(scale="unit").fit(of_logs, Y, task=TASK)
     model = ct.MultitaskLogistic(scale="unit", log=[0]).fit(sparse, Y, task=TASK)

@@ -135,7 +135,7 @@ class Input:
 
     def _use(self, form: InputEncoder) -> InputEncoder:
         """Set the encoder of all later records to ``form``, and pass it the options."""
-        self.form, form.counts_unseen = form, self.options.counts_unseen
+        self.form, form.counts_unseen, form.task_column = form, self.options.counts_unseen, self.options.task_column
         if form.preparation is not None:
             form.preparation.counts_unseen = form.counts_unseen
         return form
@@ -191,7 +191,9 @@ class Input:
         width = cast(int, shape.width)
         if first:
             spec.check_labels(() if shape.names is None else shape.names.tolist(), "feature")
-            prepared = self._use(ArrayEncoder.for_columns(width, shape.names, rows.dense, options)).preparation
+            numbers = tabular.column_numbers(width, options.task_column)
+            columns = tabular.distinct_names(X) if tabular.is_frame(X) else numbers
+            prepared = self._use(ArrayEncoder.for_columns(columns, shape.names, rows.dense, options)).preparation
         if prepared is not None:
             rows, width = prepared.rows(rows, context.learning), prepared.features
         return Records(rows, width, None, y=y, labels=labels, values=values)

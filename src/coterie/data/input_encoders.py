@@ -121,6 +121,8 @@ class InputEncoder:
         Features are hashed to ``2**bits`` columns; None if each has its own.
     counts_unseen : bool
         True if predictions need the features that no record had, too; these get columns from ``UNSEEN`` on.
+    task_column : label or None
+        The column of the tasks, which the numbers of an array's columns count, too.
     """
 
     width: int | None = None
@@ -132,6 +134,7 @@ class InputEncoder:
     encoder: RecordEncoder | None = None
     bits: int | None = None
     counts_unseen: bool = False
+    task_column: Hashable | None = None
 
     @property
     def reads_unseen(self) -> bool:
@@ -237,14 +240,14 @@ class ArrayEncoder(InputEncoder):
         self.width, self.names, self.preparation = width, names, preparation
 
     @classmethod
-    def for_columns(cls, width: int, names: Array | None, dense: bool, options: InputOptions) -> ArrayEncoder:
-        """Return the encoder of arrays or numeric frames with ``width`` columns.
-
-        ``dense`` is True unless they are sparse.
-        """
+    def for_columns(
+        cls, known: list[Hashable], names: Array | None, dense: bool, options: InputOptions
+    ) -> ArrayEncoder:
+        """Return the encoder of arrays or numeric frames with the columns ``known``; not ``dense``: sparse."""
+        width = len(known)
         if not options.preprocesses:
             return cls(width, names)
-        scale, logs = options.scale or "none", tabular.column_indices(options.log, width, names)
+        scale, logs = options.scale or "none", tabular.column_indices(options.log, known)
         return cls(width, names, Preparation(options.intercept, scale if dense else sparse_scale(scale), width, logs))
 
     def read(self, X: AnyRecords, learning: Learning) -> tuple[tabular.Rows, int] | None:
@@ -293,7 +296,7 @@ class ArrayEncoder(InputEncoder):
 
     def entry_names(self, columns: Sequence[int], x: Record | None) -> list[Hashable]:
         """Return the names of the features at these column indices; unnamed columns of arrays have numbers."""
-        names = self.feature_names or self._all_names(list(range(self.width or 0)))
+        names = self.feature_names or self._all_names(tabular.column_numbers(self.width or 0, self.task_column))
         return [names[column] if column < len(names) else int(column) for column in columns]
 
 

@@ -201,15 +201,16 @@ def _with_offsets(X: AnyRecords) -> AnyRecords:
     return X.assign(**converted) if converted else X
 
 
-def column_indices(log: Iterable[Hashable], width: int, names: Array | None) -> list[int]:
-    """Return the indices of the columns ``log``: column numbers for an array, names for a numeric frame.
+def column_numbers(width: int, task_column: Hashable | None) -> list[Hashable]:
+    """Return the number in X of each of the ``width`` features of an array, from which ``task_column`` is taken out."""
+    numbers: list[Hashable] = list(range(width + 1))
+    taken = isinstance(task_column, (int, np.integer)) and -width - 1 <= task_column <= width
+    del numbers[int(task_column) if taken else width]  # type: ignore[call-overload]
+    return numbers
 
-    Raises
-    ------
-    ValueError
-        If there is no such column.
-    """
-    known: list[Hashable] = list(range(width)) if names is None else names.tolist()
+
+def column_indices(log: Iterable[Hashable], known: list[Hashable]) -> list[int]:
+    """Return the places of the columns ``log`` among the ``known`` ones; raise ValueError if one is missing."""
     for name in log:
         if name not in known:
             raise ValueError(f"log needs numeric columns; {name!r} is not among {known[:10]}")
