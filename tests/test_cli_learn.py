@@ -84,7 +84,7 @@ GOING_ON = [
     "--learner MultitaskLogistic(Independent()) --ignore id --scale standard",
     "--learner MultitaskPerceptron(MeanRegularized(b=5),average=True) --scale standard",
     "--learner MultitaskLogistic() --text title --bits 8",
-    "--scale unit --text title --bits 8",
+    "--scale unit --text title --bits 8 --weight=id",
 ]
 
 
@@ -101,7 +101,7 @@ def test_going_on_equals_one_pass_bit_for_bit(tmp_path, write, options):
     records = [row | {"user": f"u{min(int(row['user'][1:]), t // 40)}"} for t, row in enumerate(rows(200))]
     options = [option for option in options.split() if write is write_jsonl or option not in ("--ignore", "id")]
     options += [] if "--bits" in options else ["--bits", "8"]
-    named = {"names": (*NUMBERS, "title")} if "title" in options else {}
+    named = {"names": (*NUMBERS, "title", "id")} if "title" in options else {}
     suffix = "csv" if write is write_csv else "jsonl"
     for end in (33,) if write is write_csv else (150,):
         first = write(tmp_path / f"a.{suffix}", records[:end], **named)

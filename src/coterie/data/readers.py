@@ -321,7 +321,8 @@ class Reader:
         """Return the column of each role (label, task, weight, time); raise InputError for a missing one."""
         options, features = self._options, dict(encoder.columns)
         label = options.label or (encoder.label if encoder.label in names else None)
-        roles = {"label": label, "task": options.task or encoder.task, "weight": options.weight, "time": options.time}
+        weight = options.weight or (encoder.weight if self._update else None)  # predictions need none
+        roles = {"label": label, "task": options.task or encoder.task, "weight": weight, "time": options.time}
         columns = {role: name for role, name in roles.items() if name is not None}
         for role, name in columns.items():
             if name in features and role != "time":

@@ -69,6 +69,7 @@ class _State(msgspec.Struct, forbid_unknown_fields=True):
     missing: list[str] = []
     names: bool = True
     log: list[str] = []
+    weight: str | None = None
     absences: bool = False
     presences: dict[str, int] = {}
     records: int = 0
@@ -123,6 +124,8 @@ class RecordEncoder:
         most. (The features of svmlight are numbers, and named columns have names anyhow.)
     log : sequence of str
         The numeric columns to take the logarithm of.
+    weight : str, optional
+        The column of the weights of records that are learned.
     absences : bool, default=False
         True if names may be absent from records, as in JSON Lines; see :data:`coterie.data.columns.ABSENT`.
 
@@ -159,12 +162,13 @@ class RecordEncoder:
         source: str = "columns",
         names: bool = True,
         log: Iterable[str] = (),
+        weight: str | None = None,
         absences: bool = False,
     ) -> None:
         self.columns = tuple((str(name), kind) for name, kind in columns)
         self.log = tuple(dict.fromkeys(log))
         self.label, self.task, self.bits, self.constant = label, task, bits, constant
-        self.scale, self.source = scale, source
+        self.scale, self.source, self.weight = scale, source, weight
         self._validate()
         self.kind = "named" if source == "columns" and all(k == "numeric" for _, k in self.columns) else "hashed"
         self._numeric = {name: row for row, name in enumerate(n for n, k in self.columns if k == "numeric")}
@@ -258,8 +262,13 @@ class RecordEncoder:
         """The constructor's arguments that are stored in files and shown by ``repr``."""
         return {name: getattr(self, name) for name in ("label", "task", "bits", "constant", "scale", "source")}
 
+    @property
+    def _given(self) -> Json:
+        """Further arguments, if they were given."""
+        return ({"log": list(self.log)} if self.log else {}) | ({"weight": self.weight} if self.weight else {})
+
     def __repr__(self) -> str:
-        options = self._arguments | {"names": self._stores_names} | ({"log": list(self.log)} if self.log else {})
+        options = self._arguments | {"names": self._stores_names} | self._given
         arguments = ", ".join(f"{name}={value!r}" for name, value in options.items())
         return f"RecordEncoder({list(self.columns)!r}, {arguments})"
 
@@ -267,14 +276,13 @@ class RecordEncoder:
         """Return the state for `from_state`: JSON data and named arrays."""
         columns = [list(column) for column in self.columns]
         spec = {"columns": columns, **self._arguments, "names": self._stores_names}
-        logs = {"log": list(self.log)} if self.log else {}
         arrays: Arrays = {"moments": self.moments.copy()} | self.names.to_arrays()
         absences: Json = {}
         if self.absences:
             places = {self.columns[~j][0]: k for k, j in enumerate(self.preparation.missing) if j < 0}
             arrays["columns"] = self.preparation.absence_counts
             absences = {"absences": True, "presences": places, "records": self.preparation.records}
-        return {**spec, "missing": self.missing, **logs, **absences}, arrays
+        return {**spec, "missing": self.missing, **self._given, **absences}, arrays
 
     @classmethod
     def from_state(cls, spec: Fields, arrays: Mapping[str, Array]) -> RecordEncoder:

@@ -206,6 +206,7 @@ def choose_encoder(
         task=options.task,
         names=options.names,
         log=options.log,
+        weight=options.weight,
         absences=absences,
     )
     return encoder, dropped

@@ -55,7 +55,7 @@ class AdaptiveSharingRegressor(PredictsIntervals, LinearEstimator):
     record had c > 2 features that were not 0, the .3 and .03 are divided by c / 2, for the largest c so far. Each
     record is one step of a Kalman filter in which m and v_i are independent, see
     :mod:`coterie._compiled.primal.kalman_filter`. Members learn the standardised label z = (y - mean) / deviation over
-    all labels so far, so the unit of labels does not matter. Each f_a is clipped to the range of the labels so far. The
+    all labels so far, so the unit of labels does not matter. Each f_a is clipped to the range of z so far. The
     prediction is the mean plus the deviation times
 
         f = Σ_a v_a f_a,    v = argmin Σ_a (v_a - 1/S)² + Σ_t ½^(n_t / 300) (z_t - Σ_a v_a f_a)²,
