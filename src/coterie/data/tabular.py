@@ -204,8 +204,8 @@ def _with_offsets(X: AnyRecords) -> AnyRecords:
 def column_numbers(width: int, task_column: Hashable | None) -> list[Hashable]:
     """Return the number in X of each of the ``width`` features of an array, from which ``task_column`` is taken out."""
     numbers: list[Hashable] = list(range(width + 1))
-    taken = isinstance(task_column, (int, np.integer)) and -width - 1 <= task_column <= width
-    del numbers[int(task_column) if taken else width]  # type: ignore[call-overload]
+    is_place = isinstance(task_column, (int, np.integer)) and -width - 1 <= task_column <= width
+    del numbers[int(task_column) if is_place else width]  # type: ignore[call-overload]
     return numbers
 
 
