@@ -5,6 +5,7 @@ rounding, with the same mistakes: there a product of matrices is summed in anoth
 """
 
 import copy
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -159,3 +160,32 @@ def test_questions_too(ask):
         learned_trace = trace(ends)
         for field in ("margin", "queried", "updated"):
             np.testing.assert_array_equal(getattr(learned_trace, field), getattr(whole, field))
+
+
+@pytest.mark.parametrize(
+    ("make", "has_gaps"),
+    [
+        (ct.PNormMultitaskPerceptron, False),
+        (lambda: ct.MultitaskPerceptron(ct.tasks.Covariance(0.1), max_tasks=3), False),
+        (lambda: ct.MultitaskPerceptron(ct.tasks.Covariance(0.1), scale="standard"), True),
+    ],
+)
+def test_columns_count_from_their_first_records_where_their_number_changes_all(make, has_gaps):
+    stream, weight = late_stream(74), np.arange(N) % 3.0
+    X = np.where((np.arange(N) % 9 == 5)[:, None] & (stream.X > 0.5), np.nan, stream.X)
+    if not has_gaps:
+        X = [
+            {(t if np.isnan(x) else -j): 1.0 if np.isnan(x) else x for j, x in enumerate(row)}
+            for t, row in enumerate(X, 9)
+        ]
+
+    def trace(ends):
+        model, pieces = make(), [slice(a, b) for a, b in spans(ends)]
+        validated, y, task = partial(ct.progressive_validation, model), stream.y, stream.task
+        return [validated(X[s], y[s], task=task[s], sample_weight=weight[s]).margin for s in pieces], model
+
+    margins, whole = trace([])
+    for ends in CUTTINGS:
+        pieces, model = trace(ends)
+        np.testing.assert_array_equal(np.concatenate(pieces), margins[0])
+        np.testing.assert_array_equal(outputs_of(model, X, stream.task), outputs_of(whole, X, stream.task))

@@ -420,10 +420,9 @@ class CrossedInput(Input):
         """Return None: a dictionary is not a complete record."""
         return
 
-    @property
-    def adds_columns(self) -> bool:
-        """True: new products of features get new columns."""
-        return True
+    def first_width(self, width: int) -> int:
+        """Return 1: each product of features has a column from its first record on."""
+        return 1
 
     def restore_form(self, data: Fields, arrays: Arrays, features: int) -> None:
         """Restore the encoder of a model with this number of features."""

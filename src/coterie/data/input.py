@@ -341,10 +341,11 @@ class Input:
         form = self.form
         return form.frame if form.width is None else Shape(form.width, form.names)
 
-    @property
-    def adds_columns(self) -> bool:
-        """True if new feature names get new columns, as for dictionaries."""
-        return isinstance(self.form, DictEncoder)
+    def first_width(self, width: int) -> int:
+        """Return the columns of ``width`` that a new model has: all but those for new names and missing values."""
+        prepared = self.form.of_arrays
+        gaps = self.form.indicators if prepared is None else len(prepared.missing)
+        return 1 if isinstance(self.form, DictEncoder) else width - gaps
 
     def entry_names(self, columns: Sequence[int], x: Record | None = None) -> list[Hashable]:
         """Return the names of the features in these columns; for hashed columns, those that occur in record ``x``.

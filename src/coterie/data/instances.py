@@ -58,10 +58,9 @@ class InstancesInput(Input):
         self._spaces: Spaces | None = None  # feature spaces that have been learned
         self._latest = ALONE  # feature spaces of the latest rounds
 
-    @property
-    def adds_columns(self) -> bool:
-        """False: all features get columns before a batch of rounds is learned."""
-        return False
+    def first_width(self, width: int) -> int:
+        """Return ``width``: all features get columns before a batch of rounds is learned."""
+        return width
 
     @property
     def plain_records(self) -> None:

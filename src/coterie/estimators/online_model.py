@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from coterie import types
 from coterie._compiled.core.checks import require
-from coterie._compiled.core.records import UNSEEN, Csr, split_unseen, widths_of, with_weights
+from coterie._compiled.core.records import Csr, split_unseen, with_weights
 from coterie._compiled.primal.query_decisions import QUERY_ALL
 from coterie.data import tabular
 from coterie.data.block import Block
@@ -509,10 +509,9 @@ class OnlineModel:
         n, predictions, own = len(records.task), earlier, None
         if self.fitted:
             population, size = self.population, self.input.size(records)
-            if self.learner.traits.feature_changes_all and self.input.adds_columns:
-                widths = widths_of(split_unseen(records.rows, UNSEEN)[0])
-                size = size._replace(features=int(widths.max(initial=self.state.features)))
-            if not population.has_room(size):
+            if self.learner.traits.feature_changes_all:  # no columns for the names and gaps of records that follow
+                records = records._replace(rows=split_unseen(records.rows, self.state.features)[0])
+            elif not population.has_room(size):
                 population.register((), size)
             view = ModelPredictions(self, records)
             current = view.predictions
@@ -534,15 +533,16 @@ class OnlineModel:
         ``max_tasks`` no task is numbered.
         """
         population, size = self.population, self.input.size(records)
+        is_fitted = population.state is not None
+        if self.learner.traits.feature_changes_all and len(records.task):
+            width = population.state.features if is_fitted else self.input.first_width(size.features)
+            size = size._replace(features=width)
         if population.recency is not None:
             self._make_room((), size, length, distinct_labels(records.task)[0])
             return np.zeros(len(records.task), np.int64), ()
         codes, new = population.tasks.number(records.task)
-        is_fitted = population.state is not None
         if is_fitted and not len(new) and not len(tasks) and population.has_room(size):
             return codes, new
-        if self.learner.traits.feature_changes_all and self.input.adds_columns and len(codes):
-            size = size._replace(features=population.state.features if is_fitted else 1)
         known = len(population.tasks)
         self._make_room(tasks, size, length, new)
         return (codes, new) if len(population.tasks) == known else population.tasks.number(records.task)
@@ -581,7 +581,7 @@ class OnlineModel:
             records = self.input.read(X, y, task, ReadContext(self.population.tasks, labels, learned, not self.fitted))
             if whole:
                 labels.require_whole()
-            if self.fitted and not self.population.has_room(self.input.size(records)):
+            if self.fitted and not self.learner.traits.feature_changes_all:
                 self.population.validate_and_register((), self.input.size(records))
             block = self.input.as_block(records, labels.array(records.y))
             return block if weights is None else replace(block, weight=sample_weights(weights, len(block), whole))
@@ -612,6 +612,8 @@ class OnlineModel:
         if not self.fitted:
             return BatchResult(np.zeros(n), moved, asked)
         view = self.predict(block)
+        if self.learner.traits.feature_changes_all:
+            self.population.validate_and_register((), self.input.size(view.records))
         predictions = view.predictions
         return BatchResult(view.decode(predictions.margins), moved, asked, predictions=predictions)
 

@@ -27,23 +27,23 @@ class ModelPredictions:
     """
 
     def __init__(self, model: Estimator, records: Records) -> None:
-        self._model, self._records = model, records
+        self._model, self.records = model, records
 
     def decode(self, margins: Margins) -> Margins:
         """Convert margins on the learner's scale to the scale of the labels."""
         labels = self._model.label_encoder
         margins = np.asarray(labels.shift + labels.factor * margins)
-        shape = self._records.shape
+        shape = self.records.shape
         return margins if shape is None else margins.reshape(shape)
 
     def _batch(self) -> Batch:
-        batch: Batch = self._model.population.make_batch(self._records.rows, self._records.task)
+        batch: Batch = self._model.population.make_batch(self.records.rows, self.records.task)
         return batch
 
     @property
     def tasks(self) -> Array:
         """The task of each record."""
-        return np.asarray(self._records.task)
+        return np.asarray(self.records.task)
 
     @property
     def predictions(self) -> Predictions:
@@ -103,7 +103,7 @@ class ModelPredictions:
     def of_block(self, level: float = 0.9, all_labels: bool = False) -> BlockPredictions:
         """Return the prediction for each record, with intervals if the model supports them."""
         with self._model.lock:
-            labels, traits, task = self._model.label_encoder, self._model.learner.traits, self._records.task
+            labels, traits, task = self._model.label_encoder, self._model.learner.traits, self.records.task
             if traits.has_intervals:
                 margins, ends = self.intervals(level)
                 return BlockPredictions(task, labels.labels(margins), None, None, *ends.T)

@@ -15,7 +15,7 @@ import numpy as np
 
 from coterie import spec
 from coterie._compiled.core.arrays import Dropped
-from coterie._compiled.core.records import widths_of
+from coterie._compiled.core.records import Dense, split_unseen, widths_of
 from coterie._compiled.primal.query_decisions import QUERY_ALL
 from coterie._compiled.trees import Arrays
 from coterie.tasks.index import Index, WholeNumbers, check_no_collisions, distinct_labels
@@ -239,7 +239,7 @@ class TaskRegistry:
             if len(new):
                 self.register(new, InputShape(self.state.features), counted=False)
             return learn(batch, y)
-        widths = widths_of(batch.rows) if traits.feature_changes_all else None
+        widths = widths_of(batch.rows, self.state.features) if traits.feature_changes_all else None
         known, delay = len(self.tasks), len(batch.tasks) - len(y)
         arrivals = find_arrivals(batch.tasks, known, delay, widths, self.state.features)
         rest = iter(arrivals)
@@ -250,6 +250,8 @@ class TaskRegistry:
                 self.register(new[len(self.tasks) - known : arrival.tasks - known], InputShape(arrival.width))
 
         def learn_next(piece: Batch, labels: Any) -> UpdateResult:
+            if traits.feature_changes_all and isinstance(piece.rows, Dense):
+                piece = piece._replace(rows=split_unseen(piece.rows, self.state.features)[0])
             update = learn(piece, labels)
             register_next()
             return update
@@ -267,6 +269,8 @@ class TaskRegistry:
         turnover = Turnover(self.tasks.find(distinct), places, recency, most, together)
         updates = []
         for piece in turnover.pieces(len(self.tasks)):
+            if self.learner.traits.feature_changes_all:
+                size = InputShape(self.state.features)
             self._turn_over([distinct[place] for place in piece.coming], piece.leaving, size)
             codes = turnover.numbers[places[piece.first : piece.last]]
             part = batch.cut(piece.first, piece.last)._replace(tasks=codes)

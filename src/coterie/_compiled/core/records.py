@@ -254,11 +254,12 @@ def sqnorm(rows, t):
     return total
 
 
-def widths_of(rows: Rows) -> NDArray[np.int64]:
-    """Return the number of features of each record: its largest column index plus one."""
+def widths_of(rows: Rows, known: int = 0) -> NDArray[np.int64]:
+    """Return the number of features of each record: its largest column index plus one, or at least ``known``."""
     if isinstance(rows, Dense):
-        return np.full(rows.n_records, rows.values.shape[1])
-    widths = np.zeros(rows.n_records, np.int64)
+        new = rows.values[:, known:] != 0
+        return np.asarray(known + np.max(new * np.arange(1, new.shape[1] + 1), axis=1, initial=0))
+    widths = np.full(rows.n_records, known)
     features = rows.features[rows.starts[0] : rows.starts[-1]].astype(np.int64) + 1
     np.maximum.at(widths, np.repeat(np.arange(len(widths)), np.diff(rows.starts)), features)
     return widths
