@@ -159,8 +159,8 @@ class Preparation:
     def columns(self, values: Floats, learning: Learning) -> Floats:
         """Preprocess numeric rows, shape (n, width); rows that are learned first update the scales.
 
-        NaN is missing, and infinity absent. If nothing is learned, gaps of columns that had none count in the length of
-        rows, and have columns behind the others if they count in predictions.
+        NaN is missing, and infinity absent. In rows that are not learned, gaps of columns that had none count in the
+        length; if nothing is learned, they have columns behind the others if they count in predictions.
         """
         if np.any(learning):
             self._undo = self.restoring()
@@ -176,7 +176,11 @@ class Preparation:
             self.count_records(learning, len(values))
             learned = (presences > 0.0) & np.reshape(learning, (-1, 1))
             self.note_missing({~j: int(learned[:, j].argmax()) for j in np.flatnonzero(learned.any(0)).tolist()})
-        missing = self.missing if np.any(learning) else [*self.missing, *self._unseen_gaps(values, presences)]
+        predicted = ~np.broadcast_to(learning, len(values))
+        missing = [
+            *self.missing,
+            *self._unseen_gaps(values[predicted], None if presences is None else presences[predicted]),
+        ]
         behind = self.features - len(self.missing)
         out = np.zeros((len(values), behind + len(missing)))
         if self.constant:
@@ -190,7 +194,8 @@ class Preparation:
         options = self.compiled.moments, places, self.standardised and not self.absences, self.unit
         for first, last, update in runs_of(learning, len(values)):
             prepare_columns(values[first:last], *options, update, out[first:last])
-        return out if self.counts_unseen else np.ascontiguousarray(out[:, : self.features])
+        keeps_unseen = self.counts_unseen and not np.any(learning)
+        return out if keeps_unseen else np.ascontiguousarray(out[:, : self.features])
 
     def _unseen_gaps(self, values: Floats, presences: Floats | None) -> list[int]:
         """Return columns with their first missing value (j), and with their first value after absences (as ``~j``)."""
