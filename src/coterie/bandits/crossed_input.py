@@ -301,7 +301,7 @@ class CrossedForm(InputEncoder):
         arrays["preparation.pairs"] = self.pairs.known[: self.features].copy()
         if self.sizes is not None:
             vectors = len(self.actions.vocabulary)
-            arrays["preparation.sizes"] = enlarged(self.sizes.sums, vectors)[:vectors]
+            arrays["preparation.sizes"] = enlarged(self.sizes.sums, vectors)[:vectors].copy()
         return {"crossing": data}, arrays
 
     def restore(self, data: Json, arrays: Arrays) -> None:
