@@ -220,6 +220,16 @@ def test_learning_rows_at_once_is_learning_them_in_turn():
     np.testing.assert_array_equal(one.scores(pages[3], task="u1"), many.scores(pages[3], task="u1"))
 
 
+def test_a_task_that_max_tasks_forgets_among_rows_has_left_the_range_when_it_comes_back():
+    one, many = (ct.Bandit(ct.AdaptiveSharingRegressor(max_tasks=2), actions=ACTIONS) for _ in range(2))
+    for tasks, rewards in (("a", [-9.0]), ("bcab", [1.0, 2.0, 3.0, 1.5])):
+        for task, reward in zip(tasks, rewards, strict=True):
+            one.learn({}, "hats", reward, task=task)
+        many.learn_many([{}] * len(tasks), ["hats"] * len(tasks), rewards, task=list(tasks))
+    assert digest(one) == digest(many)
+    assert many._extremes.low == 1.5
+
+
 def test_a_new_feature_of_an_action_adds_variance_unless_it_is_zero():
     bandit = ct.Bandit(ct.SecondOrderMultitaskRegressor(), "ucb")
     for n in range(20):

@@ -253,7 +253,8 @@ def test_what_waits_of_a_forgotten_task_is_never_learned(kind, gone, learned, tm
     for task in NOTHING_TASKS:
         engine, verb, label = begun_engine(kind)
         if learned:
-            engine.apply_frame([let_wait(engine, "first", gone), Event(verb, 1.0, [label("first")])], 1)
+            before = None if task is None and gone == 0 else gone
+            engine.apply_frame([let_wait(engine, "first", before), Event(verb, 1.0, [label("first")])], 1)
             if (task is None or isinstance(task, str) != isinstance(gone, str)) and not one_task(task, gone):
                 continue  # records without a task, and 0 beside "0", are refused
         engine.apply_frame([let_wait(engine, "w", task)], 2)
@@ -264,6 +265,7 @@ def test_what_waits_of_a_forgotten_task_is_never_learned(kind, gone, learned, tm
         (result,) = engine.apply_frame([Event("forgotten", 2.0, [Record(task=gone)])], 3)
         assert isinstance(result, RefusedError) == (not same and not learned)
         assert list(engine.waiting) == ([] if same else ["w"])
+        assert list(engine.learned) == (["first"] if learned and kind == "labels" else [])
         for started in (reloaded(engine, tmp_path / "engine"), engine):
             started.apply_frame([Event(verb, 3.0, [label("w")])], 4)
             assert [one_task(task, other) for other in started.tasks] == ([] if same else [True])

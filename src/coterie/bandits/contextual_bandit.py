@@ -523,6 +523,7 @@ class Bandit(Parameters):
             if not shown:
                 return
             labels: list[Label] = [int(row) for row in rewards] if self._rates else rewards
+            recent = self._recent_tasks() if len(shown) > 1 else ()
             # members' losses are those of their predictions when the action was chosen, not of their present ones
             predictions = self._predictions_before(model, [row[1] for row in shown])
             if one and model.fitted and predictions is None:
@@ -536,10 +537,29 @@ class Bandit(Parameters):
                 classes = [0, 1] if self._rates else None
                 model.learn(records, labels, named, classes=classes, predictions=predictions)
             self.n_rewards_ = self.__dict__.get("n_rewards_", 0) + len(shown)
-            for row, reward in zip(shown, rewards, strict=True):
-                self._extremes.add(tabular.ONLY_TASK if row[4] is None else row[4], reward)
-            if model.population.recency is not None:  # now, not when it is saved: a restart changes no choice
-                self._extremes.keep(model.population.tasks.numbers)
+            whose = [tabular.ONLY_TASK if row[4] is None else row[4] for row in shown]
+            self._add_extremes(recent, whose, rewards)
+
+    def _recent_tasks(self) -> list[Hashable]:
+        """Return the known tasks under ``max_tasks``, the least recently rewarded first; else no tasks."""
+        population = self._inner_model.population
+        order = () if population.recency is None else population.recency.order.tolist()
+        return [population.tasks.labels[number] for number in order]
+
+    def _add_extremes(self, known: Sequence[Hashable], tasks: Sequence[Hashable], rewards: Sequence[float]) -> None:
+        """Add the rewards of ``tasks`` to the range, without those of tasks that ``max_tasks`` forgot in between.
+
+        ``known`` are the tasks before, the least recently rewarded first; not needed for a single reward.
+        """
+        population, recent = self._inner_model.population, dict.fromkeys(known)
+        for task, reward in zip(tasks, rewards, strict=True):
+            recent[task] = recent.pop(task, None)
+            if population.max_tasks is not None and len(recent) > population.max_tasks:
+                del recent[next(iter(recent))]
+                self._extremes.keep(recent)
+            self._extremes.add(task, reward)
+        if population.recency is not None:  # now, not when it is saved: a restart changes no choice
+            self._extremes.keep(population.tasks.numbers)
 
     def _predictions_before(self, model: OnlineModel, actions: Sequence[Action | Choice]) -> Predictions | None:
         """Return the predictions stored in choices if the model has learned since they were made; else None."""

@@ -24,7 +24,7 @@ from coterie.estimators.delayed_labels import SavedPredictions, WaitingRow
 from coterie.types import Estimator, Json
 from coterie.wording import counted
 
-from .engine import Engine, Metrics, SavedEngine, WaitingRecord
+from .engine import Engine, Metrics, SavedEngine, WaitingRecord, named_task
 from .events import Choices, Chosen, Event, JournalRecord, Outcome, Record, Rewarded, Scalar, encode_frame
 from .service_errors import ConflictError, RefusedError, UnknownError, in_one_line
 
@@ -305,7 +305,7 @@ class BanditEngine(Engine):
             self._remember({name: settled})
 
     def _forget_learned(self, tasks: Sequence[Hashable]) -> None:
-        self.learned = {name: settled for name, settled in self.learned.items() if settled.task not in tasks}
+        self.learned = {name: one for name, one in self.learned.items() if named_task(one.task) not in tasks}
 
     def _check_waiting(self) -> None:
         choices = self.waiting.values()

@@ -309,7 +309,7 @@ class LiveComparison:
             arrays["rows"] = np.concatenate(self._rows)
         waiting: list[list[object]] = [[*record] for record in self._waiting]
         saved = {
-            "curve": self._curve,
+            "curve": list(self._curve),
             "step": self._step,
             "passed": self._passed,
             "models": [[name, self.references[name], data] for name, (data, _) in models.items()],
@@ -321,7 +321,7 @@ class LiveComparison:
             "waiting": waiting,
             "since": self._caught_up,
             "recent": list(self._recent),
-            "classes": self._classes,
+            "classes": list(self._classes),
         }
         return saved, arrays
 
