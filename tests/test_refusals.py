@@ -90,10 +90,15 @@ KINDS = [
     (Regressor(average=True), "Averaged cannot average AdaptiveGradient"),
     (Regressor(ct.TaskGraph([(0, 1)])), r"AdaptiveGradient cannot learn under TaskGraph"),
     (Sharing([AdaptiveGradient()]), "Member"),
-    (Sharing([ct.MultitaskRegressor()]), "members must be classifiers, got the regressor MultitaskRegressor"),
+    (Sharing([ct.MultitaskRegressor()]), "members must be binary classifiers of one vector per record, got MultitaskR"),
     (Sharing([ct.Member(AdaptiveGradient(), ct.Pooled(), ct.updates.AROW())]), "AdaptiveGradient"),
     (ct.OneVsRest(Regressor()), "model must be an online binary classifier"),
-    (ct.OneVsRest(raw.OneVsRest()), "model must be an online binary classifier"),
+    (Sharing([ct.views.MultiviewPerceptron()]), "members must be binary classifiers of one vector per record"),
+    (Sharing([raw.OneVsRest()]), "members must be binary classifiers of one vector per record"),
+    *(
+        (ct.OneVsRest(model), "model must be an online binary classifier of one vector per record")
+        for model in (raw.OneVsRest(), ct.HeterogeneousMultitaskPerceptron(), ct.SelectiveSampling(Sharing()))
+    ),
     *(
         (ct.SelectiveSampling(model, ct.updates.RelationRow()), "learned relation .* has none; use Margin")
         for model in (ct.MultitaskPerceptron(), Sharing())

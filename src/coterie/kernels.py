@@ -465,7 +465,7 @@ class Precomputed:
     """Precomputed kernel: records are rows of a kernel matrix, with one column per training record.
 
     For training, X is the (n, n) Gram matrix of the stream in order; for prediction, X has the values with these n
-    records. A further pass starts with column 0 again.
+    records. A further pass starts with column 0 again. Weights of 0 are not supported online.
 
     Examples
     --------

@@ -192,8 +192,8 @@ class AdaptiveSharingClassifier(LinearEstimator):
             spec.require_instance(f"members[{n}]", member)
             if not isinstance(member, (OnlineEstimator, Member)):
                 raise TypeError(f"members must be online classifiers or coterie.models.ensemble.Member, got {member!r}")
-            if isinstance(member, OnlineEstimator) and member.__stream_model__().label_encoder.numeric:
-                raise TypeError(f"members must be classifiers, got the regressor {member!r}")
+            if isinstance(member, OnlineEstimator) and not member.is_binary:
+                raise TypeError(f"members must be binary classifiers of one vector per record, got {member!r}")
             if getattr(member, "class_weight", None) is not None:
                 raise ValueError(
                     f"class_weight of a member has no effect; set it on the ensemble instead of {member!r}"

@@ -143,6 +143,11 @@ class OnlineEstimator(Parameters):
         """Return the initial input encoder; by default that of records with one feature vector."""
         return Input()
 
+    @property
+    def is_binary(self) -> bool:
+        """True for classifiers of two labels whose records have one feature vector each."""
+        return self._kind == "classifier" and not self._many_classes and type(self._make_input()) is Input
+
     def _check_parameters(self) -> None:
         """Raise ValueError for invalid parameters that the learner's constructor does not check."""
         check_fields(self)

@@ -80,8 +80,8 @@ class OneVsRest(OnlineEstimator):
         """Raise TypeError unless the wrapped model is a binary classifier."""
         spec.require_instance("model", self.model)
         binary = self._within
-        if not isinstance(binary, OnlineEstimator) or binary._kind != "classifier" or binary._many_classes:
-            raise TypeError(f"model must be an online binary classifier, got {binary!r}")
+        if not isinstance(binary, OnlineEstimator) or not binary.is_binary:
+            raise TypeError(f"model must be an online binary classifier of one vector per record, got {binary!r}")
         check_class_weight(binary.class_weight)
 
     def _make_learner(self) -> BaseLearner:
@@ -91,6 +91,7 @@ class OneVsRest(OnlineEstimator):
         return ClassLabelEncoder
 
     def _reading(self) -> InputOptions:
+        self._check_parameters()
         reading: InputOptions = self._within._reading()
         return replace(reading, owner=type(self).__name__)
 

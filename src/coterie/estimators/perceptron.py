@@ -67,7 +67,8 @@ class MultitaskPerceptron(LinearEstimator):
     class_weight : dict of label to weight, or "balanced", optional
         The weight of a record by its label, multiplied by its ``sample_weight``; 1 for a label without an entry.
         ``"balanced"`` is n / (K n_k) for n records so far, including this one, with K labels, n_k of them with its
-        label. Predicted probabilities are then those for label frequencies changed by the weights.
+        label, counted by their sample weights. Predicted probabilities are then those for label frequencies changed by
+        the weights.
 
     Notes
     -----
