@@ -145,7 +145,7 @@ class OnlineEstimator(Parameters):
 
     @property
     def is_binary(self) -> bool:
-        """True for classifiers of two labels whose records have one feature vector each."""
+        """True for classifiers of two labels, with one feature vector per record."""
         return self._kind == "classifier" and not self._many_classes and type(self._make_input()) is Input
 
     def _check_parameters(self) -> None:
