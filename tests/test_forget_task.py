@@ -317,8 +317,10 @@ def test_a_bound_refuses_late_labels_and_files_without_an_order_of_tasks_and_cha
     stream = linear_stream(34, n=30)
     model = raw.MultitaskLogistic(max_tasks=3).fit(stream.X, stream.y, task=stream.task)
     before = digest(model)
-    with pytest.raises(ValueError, match="max_tasks=3 is not supported with delayed labels; leave out one of them"):
-        ct.progressive_validation(model, stream.X, stream.y, task=stream.task, delay=3)
+    validated = partial(ct.progressive_validation, model, stream.X, stream.y, task=stream.task, delay=3)
+    for weight in (None, np.arange(30) % 3.0):
+        with pytest.raises(ValueError, match="max_tasks=3 is not supported with delayed labels; leave out one of them"):
+            validated(sample_weight=weight)
     assert digest(model) == before
     data, arrays = model.__dump__()
     for wrong in ([0, 1, 1], [0, 1], [0, 1, 3], [0.0, 1.0, 2.0]):

@@ -335,6 +335,11 @@ class OnlineModel:
         """
         if late < 0:
             raise ValueError(f"late must be at least 0 rounds, got {late!r}")
+        if self.settings.max_tasks is not None and (late or asking is not None):
+            feature = "delayed labels" if late else "selective sampling"
+            raise ValueError(
+                f"max_tasks={self.settings.max_tasks} is not supported with {feature}; leave out one of them"
+            )
         with transaction(self) as undo_reading:
             records = self._read(X, y, task, classes, weights, whole)
             n = len(records.task)
@@ -437,12 +442,6 @@ class OnlineModel:
             weighing = weighing.under(self.settings.class_weight)
             weights = weighing.weigh(records.y, weights, last)
         rows = records.rows if weights is None else with_weights(records.rows, weights)
-        is_bounded = population.recency is not None
-        if is_bounded and (late or asking is not None):
-            feature = "delayed labels" if late else "selective sampling"
-            raise ValueError(
-                f"max_tasks={self.settings.max_tasks} is not supported with {feature}; leave out one of them"
-            )
         codes, new = self._number(tasks, records, length)
         if population.learner.traits.limits_features:
             population.learner.refuse_rows(population.state, rows)
@@ -450,7 +449,7 @@ class OnlineModel:
         encoded = labels.learn(values, last, weights)
         strategy: Tree = QUERY_ALL if asking is None else asking(len(population) + len(new))
         batch = Batch(rows, codes, (), predictions, strategy)
-        if is_bounded:
+        if population.recency is not None:
             update = population.learn_bounded(batch, encoded.y, records.task, self.input.size(records))
         else:
             update = population.learn(batch, encoded.y[:last], new)
