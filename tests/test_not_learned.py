@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 import coterie as ct
+from coterie.evaluation.metrics import evaluate
 from terminal import run
 
 pytestmark = pytest.mark.filterwarnings("ignore:column 'x' has")
@@ -234,6 +235,25 @@ def test_a_stream_with_records_of_weight_0_is_that_without(name, path, scale):
     if trace is not None:
         np.testing.assert_allclose(trace.margin[LEARNED], expected.margin, rtol=1e-12, atol=1e-14)
         assert not trace.updated[~LEARNED].any()
+
+
+@pytest.mark.parametrize("delay", [0, 7])
+@pytest.mark.parametrize("name", ["balanced", "one against the rest", pytest.param("numbers", marks=pytest.mark.slow)])
+def test_measures_verdicts_and_baselines_leave_out_records_of_weight_0(name, delay):
+    make, labels = LEARNERS[name]
+    X, y, late = 2 * RECORDS, np.tile(labels(LABELS), 2), {"delay": delay}
+    weights, learned = np.tile(WEIGHTS, 2), np.tile(LEARNED, 2)
+    if delay:  # rounds of weight 0 count for delays: they are all at the end
+        order = np.argsort(~learned, kind="stable")
+        X, y, weights, learned = [X[t] for t in order], y[order], weights[order], learned[order]
+    tasks = np.tile(TASKS, 2)
+    weighted = ct.compare(make(scale="auto"), X, y, task=tasks, sample_weight=weights, **late)
+    without = ct.compare(make(scale="auto"), cut(X, learned), y[learned], task=tasks[learned], **late)
+    for learner, trace in without.traces.items():
+        np.testing.assert_allclose(*(list(evaluate(each).values()) for each in (weighted.traces[learner], trace)))
+    one, two = weighted.verdict(), without.verdict()
+    for part in ("average", "overall", "constant", "constant_error"):
+        np.testing.assert_allclose(getattr(one, part), getattr(two, part), rtol=1e-9)
 
 
 @pytest.mark.parametrize("weights", [{"sample_weight": np.zeros(60)}, {}], ids=["records", "labels"])

@@ -10,7 +10,7 @@ model per task with the first record of every task, and favour all models that i
 is m + (s - n m) / (n + κ); m is the mean of all labels so far. For classes the same holds for the rate of each label,
 and the prediction is the likelier of two labels: the most frequent one of the task, and that of all tasks. κ is that of
 ``STRENGTHS`` with the least loss so far: the squared error of numbers, else the log loss. With κ = ∞ the prediction is
-that of the constant.
+that of the constant. Labels of records of weight 0 are not learned.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import numpy as np
 
 from coterie._compiled.core.checks import require
 from coterie._compiled.core.counts import count_before
-from coterie.types import Array, Floats, Ints, Json, Label
+from coterie.types import Array, Flags, Floats, Ints, Json, Label
 
 from .costs import AMOUNTS, log_losses
 from .trace import LARGEST_RESIDUAL, BaseRate, LabelPrior, LabelRates, Trace
@@ -130,7 +130,7 @@ class LabelBaselines:
     def __init__(self, delay: int = 0, has_tasks: bool = True) -> None:
         self._delay, self._has_tasks = delay, has_tasks
         self.total, self.tasks, self.losses = LabelCounts(), dict[Hashable, LabelCounts](), np.zeros(len(STRENGTHS))
-        self._late, self._late_losses = deque[tuple[Hashable, Label]](), np.zeros((0, len(STRENGTHS)))
+        self._late, self._late_losses = deque[tuple[Hashable, Label, bool]](), np.zeros((0, len(STRENGTHS)))
 
     def predict_next(self, trace: Trace) -> dict[str, Trace]:
         """Predict the rounds of a learner's trace, and then count their labels.
@@ -141,7 +141,11 @@ class LabelBaselines:
         """
         labels, spans = np.asarray(trace.label, object), range(0, max(trace.n, 1), _CHUNK)
         chunks = [slice(first, first + _CHUNK) for first in spans]
-        parts = [self._predict_chunk(trace.tasks, trace.task[rows], labels[rows], trace.prior) for rows in chunks]
+        learned = np.ones(trace.n, bool) if trace.weight is None else trace.weight > 0.0
+        parts = [
+            self._predict_chunk(trace.tasks, trace.task[rows], labels[rows], learned[rows], trace.prior)
+            for rows in chunks
+        ]
         running, constant, (known, of_label) = (
             map(np.concatenate, zip(*columns, strict=True)) for columns in zip(*parts, strict=True)
         )
@@ -167,22 +171,23 @@ class LabelBaselines:
         } | baselines
 
     def _predict_chunk(
-        self, tasks: Sequence[Hashable], task: Ints, labels: Array, prior: LabelPrior
+        self, tasks: Sequence[Hashable], task: Ints, labels: Array, learned: Flags, prior: LabelPrior
     ) -> tuple[LabelRates, LabelRates, tuple[Floats, Floats]]:
         """Predict rounds, each from the labels that arrived before it, and count these labels.
 
-        ``task`` numbers the task of each round among ``tasks``, and ``prior`` is the prior of label frequencies.
+        ``task`` numbers the task of each round among ``tasks``, ``learned`` are the labels to count, and ``prior`` is
+        the prior of label frequencies.
         """
         # labels known before each round, counted from the first one still to come; the last entry is after the chunk
         come = np.maximum(np.arange(len(labels) + 1) + len(self._late) - self._delay, 0)
         count = self._count_two if prior.labels else self._count_many
-        leaders, n, total_n, known, of_task, of_all = count(tasks, task, labels, come, prior)
+        leaders, n, total_n, known, of_task, of_all = count(tasks, task, labels, learned, come, prior)
         mean = (of_all + prior.half) / np.maximum(total_n + prior.half * known, 1.0)
         # of many labels one that has not occurred has no rate; each of two labels begins at one half
         mean = np.where(of_all != 0, mean, mean if prior.labels else 0.0)
         # m + (s - n m) / (n + κ) for every κ at once; an infinite one leaves the mean of all tasks
         rates = mean[..., None] + (of_task - n * mean)[..., None] / (n[:, None] + STRENGTHS)
-        losses = np.concatenate([self._late_losses, _losses(rates[0], labels, prior)])
+        losses = np.concatenate([self._late_losses, learned[:, None] * _losses(rates[0], labels, prior)])
         before = np.cumsum(np.concatenate([self.losses[None], losses]), axis=0)
         # losses of rounds with delayed labels are counted when the labels arrive, perhaps in a later chunk
         self.losses, self._late_losses = before[come[-1]], losses[come[-1] :]
@@ -196,23 +201,25 @@ class LabelBaselines:
         return running, LabelRates(mean[0], leaders[1], mean[-1]), (total_n, of_all[0])
 
     def _count_two(
-        self, tasks: Sequence[Hashable], task: Ints, labels: Array, come: Ints, prior: LabelPrior
+        self, tasks: Sequence[Hashable], task: Ints, labels: Array, learned: Flags, come: Ints, prior: LabelPrior
     ) -> RoundCounts:
         """Count the labels before each round of a two-class stream, or sum numeric labels, with array operations."""
         total, late, first = self.total, len(self._late), int(come[-1])
         present, codes = np.unique(task, return_inverse=True)
-        names = list(dict.fromkeys([*(tasks[k] for k in present.tolist()), *(name for name, _ in self._late)]))
+        names = list(dict.fromkeys([*(tasks[k] for k in present.tolist()), *(name for name, *_ in self._late)]))
         number = {name: k for k, name in enumerate(names)}
-        codes = np.concatenate([np.array([number[name] for name, _ in self._late], np.int64), codes])
-        joined = np.concatenate([np.array([label for _, label in self._late], object), labels])
+        codes = np.concatenate([np.array([number[name] for name, *_ in self._late], np.int64), codes])
+        joined = np.concatenate([np.array([label for _, label, _ in self._late], object), labels])
+        learned = np.concatenate([np.array([is_learned for *_, is_learned in self._late], bool), learned])
         key = next(iter(total.sums), joined[0] if len(joined) and prior.half else None)
         values = (joined == key if prior.half else joined).astype(np.float64)
         known = [self.tasks.get(name) or LabelCounts() for name in names]
         n = np.array([counts.n for counts in known], np.float64)
         sums = np.array([counts.sums.get(key, 0.0) for counts in known])
-        own_n, of_task = count_before(codes, values, come, late, n, sums)
-        all_sums = np.cumsum([total.sums.get(key, 0.0), *values[:first]])
-        total_n, of_all = (total.n + come[:-1]).astype(np.float64), all_sums[come[:-1]]
+        own_n, of_task = count_before(codes, values, learned, come, late, n, sums)
+        all_sums = np.cumsum([total.sums.get(key, 0.0), *(values * learned)[:first]])
+        all_n = np.cumsum([float(total.n), *learned[:first]])
+        total_n, of_all = all_n[come[:-1]], all_sums[come[:-1]]
         if prior.half:
             mine = values[late:] == 1.0
             of_task, of_all = np.where(mine, of_task, own_n - of_task), np.where(mine, of_all, total_n - of_all)
@@ -227,27 +234,30 @@ class LabelBaselines:
         for k in dict.fromkeys(codes[:first].tolist()):
             update(known[k], float(n[k]), float(sums[k]))
             self.tasks[names[k]] = known[k]
-        update(total, total.n + first, float(all_sums[-1]))
-        self._late = deque(zip([names[k] for k in codes[first:].tolist()], joined[first:].tolist(), strict=True))
+        update(total, float(all_n[-1]), float(all_sums[-1]))
+        late_names = [names[k] for k in codes[first:].tolist()]
+        self._late = deque(zip(late_names, joined[first:].tolist(), learned[first:].tolist(), strict=True))
         return RoundCounts(np.full((2, len(labels)), None), own_n, total_n, prior.labels, of_task[None], of_all[None])
 
     def _count_many(
-        self, tasks: Sequence[Hashable], task: Ints, labels: Array, come: Ints, prior: LabelPrior
+        self, tasks: Sequence[Hashable], task: Ints, labels: Array, learned: Flags, come: Ints, prior: LabelPrior
     ) -> RoundCounts:
         """Count the labels before each round of a multiclass stream, one by one."""
         rows, new, total = [], LabelCounts(), self.total
         leaders = np.empty((2, len(labels)), object)
-        for t, (name, label) in enumerate(zip([tasks[k] for k in task.tolist()], labels.tolist(), strict=True)):
+        named = [tasks[k] for k in task.tolist()]
+        for t, (name, label, is_learned) in enumerate(zip(named, labels.tolist(), learned.tolist(), strict=True)):
             own = self.tasks.get(name, new)
             keys = label, own.leader, total.leader
             leaders[0, t], leaders[1, t] = keys[1:]
             sums = (counts.sums.get(key, 0.0) for counts in (own, total) for key in keys)
             rows.append((own.n, total.n, len(total.sums), *sums))
-            self._late.append((name, label))
+            self._late.append((name, label, is_learned))
             if len(self._late) > self._delay:
-                name, label = self._late.popleft()
-                total.add(label)
-                self.tasks.setdefault(name, LabelCounts()).add(label)
+                name, label, is_learned = self._late.popleft()
+                if is_learned:
+                    total.add(label)
+                    self.tasks.setdefault(name, LabelCounts()).add(label)
         n, total_n, known, *counts = np.array(rows, np.float64).reshape(-1, 9).T
         return RoundCounts(leaders, n, total_n, known, np.array(counts[:3]), np.array(counts[3:]))
 

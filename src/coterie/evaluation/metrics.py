@@ -106,7 +106,8 @@ def evaluate(trace: Trace) -> dict[str, float]:
     >>> metrics["error"], metrics["auc"], round(metrics["f1"], 2)
     (0.25, 1.0, 0.67)
     """
-    return {"error": trace.error, **trace.measures()}
+    counted = trace if trace.weight is None else trace.only(trace.weight > 0.0)
+    return {"error": trace.error, **counted.measures()}
 
 
 def error_curve(trace: Trace, points: int = 200, spacing: Literal["even", "log"] = "even") -> ErrorCurve:
@@ -169,14 +170,14 @@ def calibration_curve(trace: Trace, bins: int = 10) -> CalibrationCurve:
     --------
     >>> from types import SimpleNamespace
     >>> trace = SimpleNamespace(label=np.array([0, 0, 1, 1]), classes=np.array([0, 1]),
-    ...                         probability=np.array([0.1, 0.3, 0.6, 0.8]))
+    ...                         probability=np.array([0.1, 0.3, 0.6, 0.8]), weight=None)
     >>> calibration_curve(trace, bins=2)
     CalibrationCurve(predicted=array([0.2, 0.7]), observed=array([0., 1.]), rounds=array([2, 2]))
     """
     _COUNT.check("bins", bins)
     probability, positive = np.zeros(0), np.zeros(0, np.bool_)
     if trace.probability is not None and len(trace.classes) >= 2:
-        defined = ~np.isnan(trace.probability)
+        defined = ~np.isnan(trace.probability) & (True if trace.weight is None else trace.weight > 0.0)
         probability, positive = trace.probability[defined], (trace.label == trace.classes[1])[defined]
     # bins of equal counts: with rare labels bins of equal width would nearly all be empty
     order = np.argsort(probability, kind="stable")

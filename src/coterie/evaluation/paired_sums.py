@@ -64,10 +64,12 @@ class Pair(NamedTuple):
     @classmethod
     @np.errstate(under="ignore")
     def from_traces(cls, trace: Trace, against: Trace, scale: float | None = None) -> Pair:
-        """Compute the sums of two traces over the same rounds; O(n + K).
+        """Compute the sums of two traces over the same rounds, without records of weight 0; O(n + K).
 
         ``scale`` is by default the largest difference, so that squares are finite.
         """
+        if trace.weight is not None and not trace.weight.all():
+            trace, against = (each.only(trace.weight > 0.0) for each in (trace, against))
         words, task, tasks = trace.words, trace.task, len(trace.tasks)
         cost, cost_against = trace.costs.astype(np.float64), against.costs.astype(np.float64)
         loss, lost, lost_against = trace.loss_words, trace.losses, against.losses

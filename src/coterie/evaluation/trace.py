@@ -134,6 +134,12 @@ class Trace:
         """The number of rounds."""
         return len(self.margin)
 
+    def only(self, rounds: Flags) -> Self:
+        """Return the trace of some of the rounds, of the same tasks."""
+        arrays = (name for name, value in vars(self).items() if isinstance(value, np.ndarray) and name != "classes")
+        fields: Json = {name: getattr(self, name)[rounds] for name in arrays}
+        return replace(self, **fields)
+
     @property
     def is_sorted_by_task(self) -> bool:
         """True if each task, of several, ends before the next one begins."""
