@@ -32,18 +32,14 @@ def ran(relation, X, y, task, **options):
     return model, ct.progressive_validation(model, X, y, task=task, tasks=range(K))
 
 
-def assert_same(trace, run):
-    assert trace.mistake.tolist() == run.mistakes.tolist()
-    np.testing.assert_allclose(trace.margin, run.margins, rtol=1e-9, atol=1e-9)
-
-
 @pytest.mark.parametrize("p", [1.0, 1.5, 2.0, 3.0, 8.0])
 @pytest.mark.parametrize("when", [{}, {"epoch": 40}, slow({"epoch": 20, "every": 30})], ids=repr)
 def test_equal_to_the_literal_form(p, when):
     X, y, task = stream(int(10 * p))
     model, trace = ran(primed(p, **when), X, y, task)
     run = spectral(X, y, task, p, n_tasks=K, **when)
-    assert_same(trace, run)
+    assert trace.mistake.tolist() == run.mistakes.tolist()
+    np.testing.assert_allclose(trace.margin, run.margins, rtol=1e-9, atol=1e-9)
     order = np.argsort(model.tasks_)
     np.testing.assert_allclose(model.coef_[order], run.W.T, rtol=1e-9, atol=1e-9)
     if "every" not in when:  # or what was learned since A was revised is not in it
