@@ -676,6 +676,7 @@ def test_a_request_of_no_records_is_not_written_and_what_there_is_not_is_said_in
         assert client.get(f"/tasks?first={n}").json() == {"error": error}
     refused = client.get("/predict")
     assert (refused.status_code, refused.json()) == (405, {"error": "GET /predict: Method Not Allowed"})
+    assert set(client.put("/tasks/ann").headers["allow"].split(", ")) == {"GET", "HEAD", "DELETE"}
 
 
 def test_a_body_that_does_not_come_is_not_waited_for(tmp_path, monkeypatch):

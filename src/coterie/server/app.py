@@ -180,11 +180,11 @@ class App:
 
     # -- requests
 
-    async def answer(self, handler: Handler, is_open: bool, request: Request) -> Response:
+    async def answer(self, handlers: Mapping[str, Handler], is_open: bool, request: Request) -> Response:
         """Call the handler of a request after checking its token; raise HTTPException if it is refused."""
         self._authorize(request, is_open)
         try:
-            response = await handler(self, request)
+            response = await handlers[request.method.replace("HEAD", "GET")](self, request)
         except ServiceError as error:
             raise HTTPException(error.status, in_one_line(error)) from None
         except ClientDisconnect:
@@ -511,26 +511,23 @@ class TaskConvertor(PathConvertor):
 
 
 register_url_convertor("task", TaskConvertor())
-#: The handler of each method and path.
-_ENDPOINTS: dict[tuple[str, str], Handler] = {
-    ("POST", "/predict"): App.predict,
-    ("POST", "/observe"): App.observe,
-    ("POST", "/choose"): App.choose,
-    ("POST", "/reward"): App.reward,
-    ("GET", "/tasks"): App.tasks,
-    ("GET", "/tasks/{task:task}"): App.task,
-    ("DELETE", "/tasks/{task:task}"): App.forget,
-    ("GET", "/task"): App.task,
-    ("DELETE", "/task"): App.forget,
-    ("GET", "/verdict"): App.verdict,
-    ("GET", "/state"): App.state,
-    ("POST", "/snapshot"): App.snapshot,
-    ("GET", "/snapshot"): App.model,
-    ("GET", "/metrics"): App.prometheus,
-    ("GET", "/healthz"): App.health,
-    ("GET", "/readyz"): App.ready,
-    ("GET", "/"): App.page,
-    ("GET", "/assets/{name}"): App.asset,
+#: The handlers of each path, by method.
+_ENDPOINTS: dict[str, dict[str, Handler]] = {
+    "/predict": {"POST": App.predict},
+    "/observe": {"POST": App.observe},
+    "/choose": {"POST": App.choose},
+    "/reward": {"POST": App.reward},
+    "/tasks": {"GET": App.tasks},
+    "/tasks/{task:task}": {"GET": App.task, "DELETE": App.forget},
+    "/task": {"GET": App.task, "DELETE": App.forget},
+    "/verdict": {"GET": App.verdict},
+    "/state": {"GET": App.state},
+    "/snapshot": {"GET": App.model, "POST": App.snapshot},
+    "/metrics": {"GET": App.prometheus},
+    "/healthz": {"GET": App.health},
+    "/readyz": {"GET": App.ready},
+    "/": {"GET": App.page},
+    "/assets/{name}": {"GET": App.asset},
 }
 #: The paths that need no token.
 _OPEN = ("/healthz", "/readyz", "/", "/assets/{name}")
@@ -540,8 +537,8 @@ def make_app(service: Service, **options: Any) -> Starlette:
     """Return the ASGI application of a service; further arguments are passed to :class:`App`."""
     app = App(service, **options)
     routes = [
-        Route(path, partial(app.answer, handler, path in _OPEN), methods=[verb])
-        for (verb, path), handler in _ENDPOINTS.items()
+        Route(path, partial(app.answer, handlers, path in _OPEN), methods=list(handlers))
+        for path, handlers in _ENDPOINTS.items()
     ]
     application = Starlette(routes=routes, exception_handlers={HTTPException: app.refuse})
     application.state.app = app
