@@ -254,6 +254,7 @@ def test_measures_verdicts_and_baselines_leave_out_records_of_weight_0(name, del
     one, two = weighted.verdict(), without.verdict()
     for part in ("average", "overall", "constant", "constant_error"):
         np.testing.assert_allclose(getattr(one, part), getattr(two, part), rtol=1e-9)
+    assert one.base_rate.label == two.base_rate.label
 
 
 @pytest.mark.parametrize("weights", [{"sample_weight": np.zeros(60)}, {}], ids=["records", "labels"])

@@ -106,8 +106,7 @@ def evaluate(trace: Trace) -> dict[str, float]:
     >>> metrics["error"], metrics["auc"], round(metrics["f1"], 2)
     (0.25, 1.0, 0.67)
     """
-    counted = trace if trace.weight is None else trace.only(trace.weight > 0.0)
-    return {"error": trace.error, **counted.measures()}
+    return {"error": trace.error, **trace.counted.measures()}
 
 
 def error_curve(trace: Trace, points: int = 200, spacing: Literal["even", "log"] = "even") -> ErrorCurve:

@@ -210,7 +210,7 @@ class Summary:
     def to_json(self) -> Json:
         """Return the summary as JSON data."""
         pooled, best = (self.against.get(name) for name in (self.comparison.reference_names[1], self.best))
-        label, share = self.trace.base_rate
+        label, share = self.trace.counted.base_rate
         return {
             "examples": self.examples,
             "tasks": self.tasks,

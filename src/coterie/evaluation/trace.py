@@ -141,6 +141,11 @@ class Trace:
         return replace(self, **fields)
 
     @property
+    def counted(self) -> Self:
+        """The rounds of records with a weight above 0."""
+        return self if self.weight is None else self.only(self.weight > 0.0)
+
+    @property
     def is_sorted_by_task(self) -> bool:
         """True if each task, of several, ends before the next one begins."""
         runs = 1 + int(np.count_nonzero(np.diff(self.task)))

@@ -419,7 +419,7 @@ class Sums:
         sums, ours = cls(learner), traces[learner]
         others = {CONSTANT: traces.get(CONSTANT) or LabelBaselines().predict_next(ours)[CONSTANT]}
         sums._add(ours, others | {name: trace for name, trace in traces.items() if name != learner}, None)
-        sums.base_rate = ours.base_rate
+        sums.base_rate = ours.counted.base_rate
         return sums
 
     def add(self, traces: Mapping[str, Trace]) -> None:
