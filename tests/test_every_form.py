@@ -11,6 +11,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
+from scipy.sparse import csr_array
 
 import coterie as ct
 from coterie.data.readers import read
@@ -167,3 +168,7 @@ def test_rows_that_name_their_features_say_which_one_is_the_constant(tmp_path):
     expected = ct.progressive_validation(model, [{"1": a, "2": b} for a, b in X.tolist()], y, task=task, delay=9).margin
     trace = ct.progressive_validation(model.__sklearn_clone__(), read(path, scale="none", block_rows=7), delay=9)
     np.testing.assert_allclose(trace.margin, expected, rtol=1e-9)
+    # rows of unit length have their lengths in the constant
+    of_file = ct.progressive_validation(ct.AdaptiveSharingClassifier(), read(path), delay=9)
+    of_array = ct.progressive_validation(ct.AdaptiveSharingClassifier(), csr_array(X), y, task=task, delay=9)
+    np.testing.assert_allclose(of_array.margin, of_file.margin, rtol=1e-9)

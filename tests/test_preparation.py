@@ -54,12 +54,14 @@ def test_sparse_rows_get_the_constant_and_are_not_shifted():
     rows = np.c_[X, np.ones(3)]
     rows /= np.sqrt((rows * rows).sum(1))[:, None]
     y, task = [0, 1, 1], np.zeros(3)
-    model = ct.AdaptiveSharingClassifier().fit(csr_array(X), y, task)
-    expected_model = ct.AdaptiveSharingClassifier(fit_intercept=False, scale=None).fit(csr_array(rows), y, task)
+    model = ct.AdaptiveSharingClassifier("cheap").fit(csr_array(X), y, task)
+    expected_model = ct.AdaptiveSharingClassifier("cheap", fit_intercept=False, scale=None).fit(
+        csr_array(rows), y, task
+    )
     expected = expected_model.decision_function(csr_array(rows))
     np.testing.assert_array_equal(model.decision_function(csr_array(X)), expected)
     np.testing.assert_array_equal(model.decision_function(X), model.decision_function(csr_array(X)))
-    dense = ct.AdaptiveSharingClassifier().fit(X, y, task)
+    dense = ct.AdaptiveSharingClassifier("cheap").fit(X, y, task)
     np.testing.assert_array_equal(dense.decision_function(X), dense.decision_function(csr_array(X)))
 
 

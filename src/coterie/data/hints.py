@@ -93,10 +93,7 @@ class ColumnProfiler:
 
 
 def table_hints(
-    table: pa.Table,
-    kinds: Mapping[str, str],
-    labels: Sequence[object] | Floats | None,
-    chosen: Collection[str] = (),
+    table: pa.Table, kinds: Mapping[str, str], labels: Sequence[object] | Floats | None, chosen: Collection[str] = ()
 ) -> list[Hint]:
     """Return the hints on the columns of a table in memory, as :meth:`ColumnProfiler.hints` does for a stream."""
     y = None if labels is None else _scored(labels)

@@ -244,11 +244,12 @@ class ArrayEncoder(InputEncoder):
         cls, known: list[Hashable], names: Array | None, dense: bool, options: InputOptions
     ) -> ArrayEncoder:
         """Return the encoder of arrays or numeric frames with the columns ``known``; not ``dense``: sparse."""
-        width = len(known)
         if not options.preprocesses:
-            return cls(width, names)
+            return cls(len(known), names)
         scale, logs = options.scale or "none", tabular.column_indices(options.log, known)
-        return cls(width, names, Preparation(options.intercept, scale if dense else sparse_scale(scale), width, logs))
+        prepared = Preparation(options.intercept, scale if dense else sparse_scale(scale), len(known), logs)
+        prepared.has_lengths = scale != "unit"
+        return cls(len(known), names, prepared)
 
     def read(self, X: AnyRecords, learning: Learning) -> tuple[tabular.Rows, int] | None:
         """Encode dictionaries; return None for arrays (validated elsewhere), and raise ValueError for other records."""

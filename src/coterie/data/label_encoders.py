@@ -531,10 +531,7 @@ class NumberLabelEncoder(LabelEncoder):
     unlearned: ClassVar[float] = 0.0
 
     def __init__(
-        self,
-        inside: Sequence[float] | None = None,
-        standardised: bool = True,
-        tolerance: float = 0.0,
+        self, inside: Sequence[float] | None = None, standardised: bool = True, tolerance: float = 0.0
     ) -> None:
         self._standardised, self.tolerance = standardised, tolerance
         moments = inside if isinstance(inside, Moments) else _restore_moments(inside) if inside else NOTHING

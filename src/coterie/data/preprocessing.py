@@ -81,6 +81,8 @@ class Preparation:
     ----------
     standardised, unit : bool
         True if numbers become z-scores, and True if records are then scaled to unit length.
+    has_lengths : bool
+        True if rows are to be divided by their constant for mixed-effects models: unless ``scale`` is ``"unit"``.
     moments : ndarray, shape (n, 7)
         The :class:`~coterie._compiled.core.moments.Moments` of each feature, if they are standardised; features that
         are not numbers have a weight of -1.
@@ -92,14 +94,10 @@ class Preparation:
     """
 
     def __init__(
-        self,
-        constant: bool,
-        scale: str,
-        width: int | None = None,
-        log: Iterable[Hashable] = (),
-        absences: bool = False,
+        self, constant: bool, scale: str, width: int | None = None, log: Iterable[Hashable] = (), absences: bool = False
     ) -> None:
         self.standardised, self.unit = _STEPS[scale]
+        self.has_lengths = scale != "unit"
         self.absences = absences
         self.constant, self.width, self.log = constant, width, tuple(log)
         self.missing: list[int] = []
@@ -119,7 +117,7 @@ class Preparation:
     @property
     def length_column(self) -> int:
         """The index of the constant column, or -1; dividing a row by its constant undoes the scaling to unit length."""
-        return -1 if not self.constant or (self.unit and not self.standardised) else int(self.constant_column or 0)
+        return int(self.constant_column or 0) if self.constant and self.has_lengths else -1
 
     def place_constant(self, column: int) -> None:
         """Set the column of the constant, for dictionaries."""
