@@ -18,17 +18,7 @@ from pathlib import Path
 
 from bench.harness import Row, show
 
-SCRIPTS = (
-    "text",
-    "many_tasks",
-    "dense",
-    "file_to_model",
-    "budgets",
-    "one_record",
-    "memory",
-    "cold_start",
-    "accuracy",
-)
+SCRIPTS = ("text", "many_tasks", "dense", "file_to_model", "budgets", "one_record", "memory", "cold_start", "accuracy")
 
 
 HEAD = """# Measured

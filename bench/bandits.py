@@ -488,14 +488,7 @@ def second_order(rounds: Rounds, relation: Any, alpha: float) -> float:
     """The mean reward of our LinUCB under a relation."""
     return ours(
         rounds,
-        partial(
-            ct.Bandit,
-            ct.SecondOrderMultitaskRegressor(relation),
-            "ucb",
-            width=alpha,
-            floor=0.0,
-            scale="none",
-        ),
+        partial(ct.Bandit, ct.SecondOrderMultitaskRegressor(relation), "ucb", width=alpha, floor=0.0, scale="none"),
     )
 
 

@@ -151,10 +151,7 @@ def rows(quick: bool, folder: Path) -> Iterator[Row]:
         empty = ask(port, "/observe", single, 64)
         cpu_empty = (cpu_of(pid) - before) / len(single)
         empty_one = ask(port, "/observe", single[: 100 * scale], 1)
-    with (
-        tempfile.TemporaryDirectory(dir=folder) as made,
-        serving("coterie", "serve", "--data", made) as (port, pid),
-    ):
+    with tempfile.TemporaryDirectory(dir=folder) as made, serving("coterie", "serve", "--data", made) as (port, pid):
         for path, requests in (("/observe", single[:200]), ("/observe", large[:1]), ("/predict", asked[:200])):
             ask(port, path, requests, 4)
         alone = ask(port, "/observe", single[: 100 * scale], 1)

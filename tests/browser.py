@@ -11,24 +11,15 @@ import time
 from contextlib import contextmanager
 from pathlib import Path
 
-NAMES = ("chromium", "chromium-browser", "google-chrome")
-FLAGS = (
-    "--headless=new",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--hide-scrollbars",
-    "--disable-background-networking",
-    "--no-first-run",
-    "--disable-component-update",
-    "--disable-sync",
-    "--disable-dev-shm-usage",
-    "--remote-debugging-pipe",
-)
+FLAGS = "--headless=new --no-sandbox --disable-gpu --hide-scrollbars --disable-background-networking --no-first-run "
+FLAGS += "--disable-component-update --disable-sync --disable-dev-shm-usage --remote-debugging-pipe"
 
 
 def find():
     """The browser's path, or None."""
-    return next((path for name in NAMES if (path := shutil.which(name))), None)
+    return next(
+        (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
+    )
 
 
 @contextmanager
@@ -39,11 +30,18 @@ def running(binary):
         # The browser reads commands from file descriptor 3 and answers on 4: a shell puts the pipes there.
         command = f'exec "$@" 3<&{to_browser[0]} 4>&{from_browser[1]}'
         process = subprocess.Popen(
-            ["/bin/bash", "-c", command, "browser", binary, *FLAGS, f"--user-data-dir={profile}", "about:blank"],
+            [
+                "/bin/bash",
+                "-c",
+                command,
+                "browser",
+                binary,
+                *FLAGS.split(),
+                f"--user-data-dir={profile}",
+                "about:blank",
+            ],
             pass_fds=(to_browser[0], from_browser[1]),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
+            **dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL),
         )
         os.close(to_browser[0])
         os.close(from_browser[1])

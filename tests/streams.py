@@ -47,11 +47,15 @@ def linear_stream(seed, n=200, d=D, n_tasks=K, noise=0.5, zeros=0.0):
     return Stream(X, np.where(clean + noise * rng.standard_normal(n) > 0, 1.0, -1.0), task)
 
 
+def as_csr(X):
+    return sp.csr_array(X)
+
+
 def as_dictionaries(X):
     return [{f"f{j}": float(x[j]) for j in np.flatnonzero(x)} for x in X]
 
 
-FORMS = {"dense": lambda X: X, "csr": sp.csr_array, "dictionaries": as_dictionaries}
+FORMS = {"dense": lambda X: X, "csr": as_csr, "dictionaries": as_dictionaries}
 
 
 def spiteful(model, X, task, tasks=range(K)):

@@ -230,3 +230,30 @@ def drift(model):
         H *= learner._shares(state)
     n = len(H)
     return np.abs(state.model.memory.inverse[:n, :n] @ H - np.eye(n)).max()
+
+
+# -- support vectors in a trace: whose there were, round by round --------------------------------------------------------
+
+RNG, UP = np.random.default_rng(0), ct.updates
+Z, OWNER = RNG.normal(size=(900, 3)), RNG.integers(8, size=900)
+FAR = (Z**2).sum(axis=1) > 2.4
+LIMITS = [None, UP.RandomRemoval(40), UP.Forgetron(40), UP.Projection(40), UP.SharedProjection(40)]
+
+
+@pytest.mark.parametrize("delay", [0, 5])
+@pytest.mark.parametrize("budget", LIMITS)
+def test_a_trace_tells_whose_support_vectors_came_and_left(budget, delay):
+    model = ct.MultitaskKernelPerceptron(ct.kernels.Gaussian(1.0), budget=budget)
+    trace = ct.progressive_validation(model, Z, FAR, task=OWNER, delay=delay)
+    assert trace.stored.sum() - (trace.evicted >= 0).sum() == model.n_support_
+    assert (trace.evicted >= 0).sum() == model.evictions_
+    assert trace.stored[model.support_rounds_].all()
+    places = trace.task[trace.stored], trace.evicted[trace.evicted >= 0]
+    came, left = (np.bincount(of_tasks, minlength=len(trace.tasks)) for of_tasks in places)
+    assert (came - left).tolist() == [model.support_tasks_.count(task) for task in trace.tasks]
+
+
+def test_going_on_counts_what_leaves_of_tasks_that_do_not_come_again():
+    model = ct.MultitaskKernelPerceptron(budget=ct.updates.RandomRemoval(10))
+    ct.progressive_validation(model, Z[:300], FAR[:300], task=["before"] * 300)
+    assert (ct.progressive_validation(model, Z[300:], FAR[300:], task=OWNER[300:]).evicted == -2).sum() == 10

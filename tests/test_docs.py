@@ -1,16 +1,21 @@
 """The documentation names everything there is, nothing that is not there, and its links lead somewhere."""
 
+import importlib
 import inspect
 import os
 import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 import typer
+import yaml
+from bench import harness
+from bench.__main__ import SCRIPTS
 
 import console
 import coterie
@@ -22,6 +27,8 @@ ROOT = Path(__file__).parents[1]
 SITE = ROOT / "build" / "site"
 DOCS = ROOT / "docs"
 APPENDIX = DOCS / "appendix"
+BENCH = ROOT / "bench"
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 OF_THE_ROOT = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
 FOLDERS = (DOCS, APPENDIX, ROOT / "papers", ROOT / "papers" / "data")
 PAGES = [*OF_THE_ROOT, *(path for place in FOLDERS for path in sorted(place.glob("*.md")))]
@@ -200,3 +207,43 @@ def test_examples_of_help_parse():
             words = shlex.split(line)
             assert words[0] == name
             command.make_context(name, words[1:])
+
+
+# -- what says the same thing in several files: the version, the Pythons, and the commands that check them ----------------
+
+
+def test_the_version_is_the_same_everywhere() -> None:
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert coterie.__version__ == PROJECT["version"] == cited["version"]
+    assert cited["license"] == PROJECT["license"]
+    assert [author["name"] for author in cited["authors"]] == [author["name"] for author in PROJECT["authors"]]
+
+
+def test_the_workflow_runs_the_gate_on_each_python() -> None:
+    jobs = yaml.safe_load((ROOT / ".github" / "workflows" / "check.yml").read_text())["jobs"]
+    named = re.findall(r"Python :: (3\.\d+)", "\n".join(PROJECT["classifiers"]))
+    assert jobs["check"]["strategy"]["matrix"]["python"] == named
+    assert PROJECT["requires-python"] == f">={named[0]}"
+    assert [step["run"] for step in jobs["check"]["steps"] if "run" in step] == [".ci/run"]
+    assert (ROOT / ".ci" / "run").exists()
+
+
+# -- the scripts in bench/ belong to this version; what they measure is not looked at here ---------------------------------
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in BENCH.glob("[a-z]*.py")))
+def test_every_script_is_explained_and_finds_what_it_imports(name):
+    module = importlib.import_module(f"bench.{name}")
+    assert module.__doc__
+    if name in SCRIPTS:
+        assert f"| `{name}` |" in (BENCH / "README.md").read_text()
+        assert callable(module.rows)
+
+
+@pytest.mark.parametrize(("folder", "message"), [(None, "set COTERIE_DATA"), ("nowhere", "school.npz: no such file")])
+def test_data_that_are_not_there_are_named(monkeypatch, folder, message):
+    monkeypatch.delenv("COTERIE_DATA", raising=False)
+    if folder is not None:
+        monkeypatch.setenv("COTERIE_DATA", folder)
+    with pytest.raises(SystemExit, match=message):
+        harness.prepared("school")

@@ -134,12 +134,6 @@ def test_the_bound_holds_on_adversarial_streams(half_life):
 # -- refusals ----------------------------------------------------------------------------------------------------------
 
 
-def bound_of(**changed):
-    x = np.array([[1.0], [-1.0]])
-    trace = ct.progressive_validation(ct.MultitaskPerceptron(), x, [0, 1])
-    return shifting_bound(**{"trace": trace, "X": x, "U": np.ones((1, 1, 1)), "when": [0, 0], "M": [[1.0]]} | changed)
-
-
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
@@ -149,5 +143,7 @@ def bound_of(**changed):
     ],
 )
 def test_what_has_no_bound_is_refused(changed, message):
+    x = np.array([[1.0], [-1.0]])
+    trace = ct.progressive_validation(ct.MultitaskPerceptron(), x, [0, 1])
     with pytest.raises(ValueError, match=message):
-        bound_of(**changed)
+        shifting_bound(**{"trace": trace, "X": x, "U": np.ones((1, 1, 1)), "when": [0, 0], "M": [[1.0]]} | changed)

@@ -250,7 +250,7 @@ def test_measures_verdicts_and_baselines_leave_out_records_of_weight_0(name, del
     weighted = ct.compare(make(scale="auto"), X, y, task=tasks, sample_weight=weights, **late)
     without = ct.compare(make(scale="auto"), cut(X, learned), y[learned], task=tasks[learned], **late)
     for learner, trace in without.traces.items():
-        np.testing.assert_allclose(*(list(evaluate(each).values()) for each in (weighted.traces[learner], trace)))
+        np.testing.assert_allclose(*(list(evaluate(both).values()) for both in (weighted.traces[learner], trace)))
     one, two = weighted.verdict(), without.verdict()
     for part in ("average", "overall", "constant", "constant_error"):
         np.testing.assert_allclose(getattr(one, part), getattr(two, part), rtol=1e-9)

@@ -11,15 +11,8 @@ from coterie._compiled import _numba
 from coterie._compiled.core.generic import compiled
 from test_processes import run
 
-LIBRARY = (
-    "add_linking_library",
-    "get_pointer_to_function",
-    "_optimize_final_module",
-    "_finalize_final_module",
-    "_finalize_dynamic_globals",
-    "_verify_declare_only_symbols",
-    "_ensure_finalized",
-)
+LIBRARY = ("add_linking_library", "get_pointer_to_function", "_optimize_final_module", "_finalize_final_module")
+LIBRARY += ("_finalize_dynamic_globals", "_verify_declare_only_symbols", "_ensure_finalized")
 
 
 @pytest.mark.parametrize(

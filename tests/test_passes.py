@@ -40,12 +40,6 @@ MIXTURES = {
 }
 
 
-def made_passes(model, X, y, task, most, **options):
-    """The number of passes that ``fit`` made: more are made of no more."""
-    margins = [model.fit(X, y, task, n_passes=k, **options).decision_function(X, task) for k in range(1, most + 1)]
-    return next(k for k in range(1, most + 1) if np.array_equal(margins[k - 1], margins[-1]))
-
-
 @pytest.mark.parametrize("name", [slow(name) if name == "not compiled" else name for name in MIXTURES])
 @pytest.mark.parametrize("seed", [1, 2])
 def test_passes_of_a_mixture_are_those_of_their_definition(name, seed):
@@ -55,7 +49,10 @@ def test_passes_of_a_mixture_are_those_of_their_definition(name, seed):
     fast = clone(model).fit(X, y, task, n_passes=6)
     assert np.array_equal(fast.decision_function(X, task), literal.decision_function(X, task))
     assert np.array_equal(fast.sharing_weights_, literal.sharing_weights_)
-    assert made_passes(clone(model), X, y, task, 6) == passes
+    margins = [clone(model).fit(X, y, task, n_passes=k).decision_function(X, task) for k in range(1, 7)]
+    assert (
+        next(k for k in range(6) if np.array_equal(margins[k], margins[-1])) + 1 == passes
+    )  # more are made of no more
 
 
 @pytest.mark.slow

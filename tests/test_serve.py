@@ -805,6 +805,11 @@ def serving(folder, *more, **options):
     assert (process.returncode, error_output) == (0, "")
 
 
+def port_of(url):
+    """What a socket connects to."""
+    return "127.0.0.1", int(url.rpartition(":")[2])
+
+
 def wait_until_ready(url):
     """Wait until a service has compiled its code."""
     import httpx2 as httpx
@@ -873,8 +878,7 @@ def test_a_service_that_is_told_to_end_answers_what_is_under_way(tmp_path):
     record = {"task": "ann", "x": {"a": 1.0}, "y": True}
     body, first = (json.dumps({"records": [record | {"id": name}]}).encode() for name in "ef")
     httpx.post(f"{url}/observe", content=first, timeout=60).raise_for_status()
-    head = f"POST /observe HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n"
-    place = "127.0.0.1", int(url.rpartition(":")[2])
+    head, place = f"POST /observe HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n", port_of(url)
     with socket.create_connection(place) as slow, socket.create_connection(place) as never:
         for sender in (slow, never):
             sender.settimeout(60)

@@ -36,6 +36,10 @@ def holders(folder):
     return names
 
 
+def wait_until_gone(folder):
+    wait_until(lambda: holders(folder) == set(), 60)
+
+
 # -- which task --------------------------------------------------------------------------------------------------------
 
 TASKS = ["7", 7, "true", True, "a\nb", "a/b", "", "é", 2.5, "2.5", "/task", "?json=7", "null", "%41"]
@@ -126,7 +130,7 @@ def test_a_forgotten_task_leaves_the_disk_within_a_time(tmp_path, monkeypatch):
         service.observe([record(GONE), *labelled(5)])
         service.forget([GONE])
         assert holders(tmp_path)
-        wait_until(lambda: holders(tmp_path) == set(), 60)
+        wait_until_gone(tmp_path)
         assert service.failure is None
         offset = service.snapshot_offset
         time.sleep(1.2)

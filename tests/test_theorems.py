@@ -214,13 +214,11 @@ def test_bound_and_order_of_the_relations_on_landmine():
         comparison = ct.compare({"half": ct.MultitaskPerceptron()}, X, y, task=task)
         for name in mistakes:
             mistakes[name] += comparison.traces[name].mistakes
-        assert_bound(comparison.traces["half"], comparison.models["half"], X)
+        trace, model = comparison.traces["half"], comparison.models["half"]
+        # the weights of the end as comparator, and shorter ones
+        order = [model.tasks_.index(task) for task in trace.tasks]
+        U, M = model.coef_[order], model.relation_matrix_[np.ix_(order, order)]
+        for scale in (0.0, 1e-3, 1e-2, 0.1, 1.0):
+            bound = mistake_bound(trace, X, scale * U, penalty(scale * U, M), M.diagonal().max())
+            assert trace.mistakes <= bound.mistakes
     assert mistakes["half"] < 0.97 * min(mistakes["independent"], mistakes["pooled"])
-
-
-def assert_bound(trace, model, X):
-    """For the weights of the end as comparator, and shorter ones."""
-    order = [model.tasks_.index(task) for task in trace.tasks]
-    U, M = model.coef_[order], model.relation_matrix_[np.ix_(order, order)]
-    for scale in (0.0, 1e-3, 1e-2, 0.1, 1.0):
-        assert trace.mistakes <= mistake_bound(trace, X, scale * U, penalty(scale * U, M), M.diagonal().max()).mistakes

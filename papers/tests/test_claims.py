@@ -3,18 +3,7 @@
 import numpy as np
 import pytest
 from papers import cc12
-from papers.claims import (
-    Claim,
-    ClaimVerdict,
-    above,
-    at_most,
-    at_others_best,
-    exact,
-    judge,
-    overall,
-    together,
-    within,
-)
+from papers.claims import Claim, ClaimVerdict, above, at_most, at_others_best, exact, judge, overall, together, within
 from papers.results import Item, Rerun, Result
 
 HOLDS, FAILS, TIE, UNTESTED = ClaimVerdict

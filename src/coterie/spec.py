@@ -23,7 +23,7 @@ from functools import partial
 from importlib.util import find_spec
 from itertools import chain
 from types import ModuleType
-from typing import Any, Literal, TypeGuard, TypeVar, dataclass_transform, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, dataclass_transform, get_args, get_origin, get_type_hints
 
 import msgspec
 import numpy as np
@@ -86,9 +86,9 @@ def part(cls: type[T]) -> type[T]:
     """
     _require_name_of_its_own(cls)
     cls.__eq__ = _same  # type: ignore[method-assign]
-    cls.__hash__ = _hash  # type: ignore[method-assign]
+    cls.__hash__ = lambda self: hash((type(self).__name__, _hashable(to_json(self))))  # type: ignore[method-assign]
     cls.__repr__ = _show  # type: ignore[method-assign]
-    cls.__deepcopy__ = _itself  # type: ignore[attr-defined]
+    cls.__deepcopy__ = lambda self, memo: self  # type: ignore[attr-defined] # frozen: a copy would only cost time
     cls.__post_init__ = _checked_first(getattr(cls, "__post_init__", None))  # type: ignore[attr-defined]
     cls = dataclass(frozen=True, eq=False, repr=False)(cls)
     PARTS[cls.__name__] = cls
@@ -248,18 +248,13 @@ def to_json(value: object, deepest: int = DEEPEST) -> JsonValue:
         return value
     if isinstance(value, str):
         return _write_text(str.__str__(value))  # numpy's strings and those of enumerations among them
-    if _is_whole(value):
+    if not isinstance(value, np.timedelta64) and isinstance(value, (int, np.integer)):
         return int(value)
     if isinstance(value, (float, np.floating)) and np.isfinite(value):
         return float(value)
     if deepest == 0:
         raise ValueError("the data are nested too deeply")
     return _tagged(value, lambda item: to_json(item, deepest - 1))
-
-
-def _is_whole(value: object) -> TypeGuard[int]:
-    """Return True for an integer; a duration of NumPy is none."""
-    return not isinstance(value, np.timedelta64) and isinstance(value, (int, np.integer))
 
 
 def from_json(data: JsonValue, deepest: int = DEEPEST) -> JsonValue:
@@ -497,19 +492,11 @@ def _same(self: object, other: object) -> bool:
     return type(self) is type(other) and bool(to_json(self) == to_json(other))
 
 
-def _hash(self: object) -> int:
-    return hash((type(self).__name__, _hashable(to_json(self))))
-
-
 def _hashable(data: JsonValue) -> Any:
     """Convert lists in JSON data to nested tuples, which can be hashed."""
     if isinstance(data, dict):
         return tuple((key, _hashable(item)) for key, item in data.items())
     return tuple(map(_hashable, data)) if isinstance(data, list) else data
-
-
-def _itself(self: T, memo: dict[int, object]) -> T:
-    return self  # frozen: a copy would only cost time
 
 
 def _show(self: object) -> str:

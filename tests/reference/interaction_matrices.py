@@ -50,12 +50,6 @@ def clusters(groups: Sequence[Hashable], b: float) -> Matrix:
     return A
 
 
-def group_mean(groups: Sequence[Hashable]) -> Matrix:
-    """P: it replaces the vector of each task by the mean over its group."""
-    same = np.array([[float(a == b) for b in groups] for a in groups])
-    return np.asarray(same / same.sum(axis=1, keepdims=True))
-
-
 def hierarchy(paths: Sequence[Sequence[Hashable]], b: Sequence[float]) -> Matrix:
     """A = I + sum_l b_l (I - P_l), ``paths[i]`` being the groups of task i from the widest to the narrowest.
 
@@ -65,5 +59,6 @@ def hierarchy(paths: Sequence[Sequence[Hashable]], b: Sequence[float]) -> Matrix
     A = np.eye(n_tasks)
     for level, strength in enumerate(b):
         groups = [tuple(path[: level + 1]) if level < len(path) else ("alone", i) for i, path in enumerate(paths)]
-        A += strength * (np.eye(n_tasks) - group_mean(groups))
+        same = np.array([[float(a == b) for b in groups] for a in groups])
+        A += strength * (np.eye(n_tasks) - same / same.sum(axis=1, keepdims=True))
     return A

@@ -73,18 +73,13 @@ def covariance(ridge: float, role: str = "A") -> Update:
     return lambda A, W: with_role(np.atleast_2d(np.cov(W, rowvar=False)), ridge, role)
 
 
-def root_by_svd(W: Matrix) -> Matrix:
-    """(W'W)^1/2 = V diag(s) V' for W = U diag(s) V', which needs no rank."""
-    _, singular, Vt = np.linalg.svd(W, full_matrices=False)
-    return np.asarray(Vt.T * singular @ Vt)
-
-
 def batch_optimal(ridge: float, role: str = "A") -> Update:
     """(3.10): A_s = (W'W)^1/2 / tr (W'W)^1/2 + ridge I; A as it was while W is zero."""
 
     def update(A: Matrix, W: Matrix) -> Matrix:
-        full = np.linalg.matrix_rank(W) == len(A)
-        root = np.real(sqrtm(W.T @ W)) if full else root_by_svd(W)
+        # (W'W)^1/2 = V diag(s) V' for W = U diag(s) V' needs no rank
+        _, singular, Vt = np.linalg.svd(W, full_matrices=False)
+        root = np.real(sqrtm(W.T @ W)) if np.linalg.matrix_rank(W) == len(A) else np.asarray(Vt.T * singular @ Vt)
         return with_role(unit_trace(root), ridge, role) if np.any(W) else A
 
     return update

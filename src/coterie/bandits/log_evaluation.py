@@ -172,7 +172,7 @@ class BanditOutcome:
 
     def to_json(self) -> Json:
         """Return the outcome as JSON data."""
-        names = list(self.values)
+        names, of_reader = list(self.values), ("source", "skipped_examples", "columns", "dropped")
         return {
             "rows": len(self.log.rows),
             "tasks": len(self.log.tasks),
@@ -186,12 +186,7 @@ class BanditOutcome:
             "single": None if SINGLE not in self.values else self.single,
             "chosen": self.chosen,
             "sentences": self.sentences,
-            "reading": {
-                "source": self.reader.source,
-                "skipped_examples": self.reader.skipped_examples,
-                "columns": self.reader.columns,
-                "dropped": self.reader.dropped,
-            },
+            "reading": {name: getattr(self.reader, name) for name in of_reader},
         }
 
 

@@ -192,7 +192,7 @@ def _print_text(outcome: BanditOutcome, paths: Mapping[str, Path]) -> None:
         [
             saved_line(paths["output"], outcome.bandit)
             if "output" in paths
-            else "Next: save the bandit that has learned this log, with -o OUT",
+            else "Next: save the bandit that has learned this log, with -o OUT"
         ],
     )
 

@@ -25,8 +25,7 @@ T = TypeVar("T")
 MOST = 2000
 
 Record = Annotated[
-    str | None,
-    typer.Argument(metavar="[RECORD]", help="A record to explain, as a JSON object with its columns."),
+    str | None, typer.Argument(metavar="[RECORD]", help="A record to explain, as a JSON object with its columns.")
 ]
 
 
@@ -105,11 +104,8 @@ def _to_json(result: T | dict[Hashable, T], convert: Callable[[T], object]) -> o
 
 
 def _parts_to_json(explanation: Explanation, top: int) -> Json:
-    return {
-        "margin": explanation.margin,
-        "base": explanation.base,
-        "rest": explanation.rest,
-        "rest_of": explanation.rest_of,
+    numbers = {name: getattr(explanation, name) for name in ("margin", "base", "rest", "rest_of")}
+    return numbers | {
         "parts": [part._asdict() for part in explanation.parts[:top]],
         "other_parts": sum(part.part for part in explanation.parts[top:]),
     }

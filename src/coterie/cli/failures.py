@@ -36,13 +36,9 @@ class UsageError(ValueError):
 @contextmanager
 def handle_errors() -> Iterator[None]:
     """Context that prints warnings and exceptions on one line, and exits after an exception."""
-
-    def print_warning(message: Warning | str, *place: object, **options: object) -> None:
-        print_message(f"warning: {message}")
-
     try:
         with warnings.catch_warnings():
-            warnings.showwarning = print_warning
+            warnings.showwarning = lambda message, *place, **options: print_message(f"warning: {message}")
             yield
         sys.stdout.flush()
     except (typer.Exit, typer.Abort):

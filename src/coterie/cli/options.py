@@ -309,8 +309,7 @@ class SeveralLearners(LearningOptions):
     """Options for the choice of one or more models."""
 
     learner: list[str] | None = option(  # type: ignore[assignment]
-        "EXPRESSION",
-        f"{LEARNER} May be repeated, to compare several. The default is `AdaptiveSharingClassifier()`.",
+        "EXPRESSION", f"{LEARNER} May be repeated, to compare several. The default is `AdaptiveSharingClassifier()`."
     )
 
     def parse_learners(self) -> dict[str, LearnerExpression]:

@@ -35,8 +35,7 @@ GRACE = 10
 _FIXED = "since the first start of the service: leave it out, or begin a new folder"
 
 Model = Annotated[
-    Path | None,
-    typer.Argument(metavar="MODEL", help="A saved model to start from; without it, a new model."),
+    Path | None, typer.Argument(metavar="MODEL", help="A saved model to start from; without it, a new model.")
 ]
 
 

@@ -199,11 +199,7 @@ def learn(
     report = on_progress or (lambda progress: None)
     options = {"learner": choice.text, "alone": alone, "common_start": common_start, **reading}
     inputs = [*paths, *choice.files]
-    settings = RunSettings(
-        workers,
-        _versions(inputs),
-        json.loads(json.dumps(options, default=repr, sort_keys=True)),
-    )
+    settings = RunSettings(workers, _versions(inputs), json.loads(json.dumps(options, default=repr, sort_keys=True)))
     with _open_run(folder, settings) as run:
         if not (run / START).is_dir():
             save_state(run / START, _common_start(paths, choice, alone, common_start, reading))

@@ -37,11 +37,7 @@ class LostShardError(RuntimeError):
 
 
 def learn_on_ray(
-    run: Path,
-    shards: int,
-    every: str,
-    address: str | None,
-    on_progress: Callable[[dict[int, int]], None],
+    run: Path, shards: int, every: str, address: str | None, on_progress: Callable[[dict[int, int]], None]
 ) -> None:
     """Learn all shards of a run, each in a Ray actor; shards are saved at the interval ``every``.
 

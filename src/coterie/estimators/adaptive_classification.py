@@ -192,7 +192,7 @@ class AdaptiveSharingClassifier(LinearEstimator):
             spec.require_instance(f"members[{n}]", member)
             if not isinstance(member, (OnlineEstimator, Member)):
                 raise TypeError(f"members must be online classifiers or coterie.models.ensemble.Member, got {member!r}")
-            if isinstance(member, OnlineEstimator) and not member.is_binary:
+            if isinstance(member, OnlineEstimator) and not member._is_binary:
                 raise TypeError(f"members must be binary classifiers of one vector per record, got {member!r}")
             if getattr(member, "class_weight", None) is not None:
                 raise ValueError(

@@ -144,7 +144,7 @@ class OnlineEstimator(Parameters):
         return Input()
 
     @property
-    def is_binary(self) -> bool:
+    def _is_binary(self) -> bool:
         """True for classifiers of two labels, with one feature vector per record."""
         return self._kind == "classifier" and not self._many_classes and type(self._make_input()) is Input
 

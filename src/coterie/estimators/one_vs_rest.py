@@ -80,7 +80,7 @@ class OneVsRest(OnlineEstimator):
         """Raise TypeError unless the wrapped model is a binary classifier."""
         spec.require_instance("model", self.model)
         binary = self._within
-        if not isinstance(binary, OnlineEstimator) or not binary.is_binary:
+        if not isinstance(binary, OnlineEstimator) or not binary._is_binary:
             raise TypeError(f"model must be an online binary classifier of one vector per record, got {binary!r}")
         check_class_weight(binary.class_weight)
 

@@ -660,10 +660,7 @@ class OnlineModel:
         return self.read_waiting(xs, tasks, predicted=self.learner.traits.mixes)
 
     def learn_waiting(
-        self,
-        waiting: Sequence[WaitingRow],
-        y: Sequence[Hashable],
-        tasks: Sequence[Hashable] | None,
+        self, waiting: Sequence[WaitingRow], y: Sequence[Hashable], tasks: Sequence[Hashable] | None
     ) -> Margins:
         """Learn the labels y of records that :meth:`predict_waiting` returned as ``waiting``.
 

@@ -46,10 +46,7 @@ class LinearEstimator(OnlineEstimator):
 
     def _reading(self) -> InputOptions:
         return replace(
-            super()._reading(),
-            intercept=bool(self.fit_intercept),
-            scale=self.scale,
-            log=_as_names(self.log),
+            super()._reading(), intercept=bool(self.fit_intercept), scale=self.scale, log=_as_names(self.log)
         )
 
 

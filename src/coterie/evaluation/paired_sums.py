@@ -69,7 +69,7 @@ class Pair(NamedTuple):
         ``scale`` is by default the largest difference, so that squares are finite.
         """
         if trace.weight is not None and not trace.weight.all():
-            trace, against = (each.only(trace.weight > 0.0) for each in (trace, against))
+            trace, against = (part.only(trace.weight > 0.0) for part in (trace, against))
         words, task, tasks = trace.words, trace.task, len(trace.tasks)
         cost, cost_against = trace.costs.astype(np.float64), against.costs.astype(np.float64)
         loss, lost, lost_against = trace.loss_words, trace.losses, against.losses

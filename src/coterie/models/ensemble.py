@@ -146,12 +146,7 @@ class Ensemble(MemberLearner):
     and should have similar scales. O(S²) per record in addition to the learners' costs.
     """
 
-    def __init__(
-        self,
-        learners: Sequence[BaseLearner],
-        experts: ArrayLike | None = None,
-        local: float = 0.1,
-    ) -> None:
+    def __init__(self, learners: Sequence[BaseLearner], experts: ArrayLike | None = None, local: float = 0.1) -> None:
         if not learners:
             raise ValueError("an ensemble needs at least one member, got none")
         spec.check_not_negative("local", local)

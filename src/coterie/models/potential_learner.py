@@ -6,7 +6,6 @@ from collections.abc import Hashable, Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from coterie._compiled.core.arrays import Dropped
 from coterie._compiled.core.records import Rows, split_unseen, weights_of
@@ -82,9 +81,5 @@ class PotentialLearner(BoundLearner):
             # a mistake is determined by the weights when the label arrives; the prediction may be older
             if weights[t] > 0.0 and y[t] * moves.own[t] <= 0.0:
                 moves.step_sizes[t] = weights[t]
-                self.hypothesis.move(model, task[t], weights[t] * y[t] * _row(rows, t, state.features))
-
-
-def _row(rows: Rows, t: int, features: int) -> NDArray[np.float64]:
-    """Return record t of ``rows`` as a dense vector."""
-    return np.asarray(rows.cut(t, t + 1).to_dense(features).values[0], np.float64)
+                record = rows.cut(t, t + 1).to_dense(state.features).values[0]
+                self.hypothesis.move(model, task[t], weights[t] * y[t] * record)

@@ -226,8 +226,7 @@ def require_same_site(headers: Headers, names: Collection[str]) -> None:
     if not is_known(host, names):
         name = "no Host" if host is None else f"the Host {host[:100]!r}"
         raise HTTPException(
-            421,
-            f"the request has {name}; a service without a token accepts only localhost and names of --allowed-host",
+            421, f"the request has {name}; a service without a token accepts only localhost and names of --allowed-host"
         )
     if not all(is_same(origin, host) for origin in headers.getlist("origin")):
         raise HTTPException(403, "a service without a token does not accept requests from pages of other sites")

@@ -121,12 +121,7 @@ class LiveComparison:
             self._share_reading()
         known, codes = distinct_labels(tasks)
         n, y = len(ys), as_labels(ys)
-        rounds = {
-            "updated": np.zeros(n, bool),
-            "queried": np.ones(n, bool),
-            "task": codes,
-            "tasks": tuple(known),
-        }
+        rounds = {"updated": np.zeros(n, bool), "queried": np.ones(n, bool), "task": codes, "tasks": tuple(known)}
         ours = self._stream
         traces = {TOGETHER: make_trace(ours.label_encoder, rows, y, ours.learner.traits.log_odds, rounds)}
         blocks: dict[str, Block] = {}

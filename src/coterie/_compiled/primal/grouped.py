@@ -175,8 +175,7 @@ class LevelModel(Model):
     def make_room(self, i: int, entries: int) -> Self:
         path = self.levels.paths[i]
         return self._replace(
-            groups=self.groups.make_room(path[path >= 0], entries),
-            tasks=self.tasks.make_room(np.array([i]), entries),
+            groups=self.groups.make_room(path[path >= 0], entries), tasks=self.tasks.make_room(np.array([i]), entries)
         )
 
     def to_saved(self, extent: Extent) -> Self:

@@ -223,10 +223,7 @@ class MixedEffects(NamedTuple):
         if self.has_left:
             none = np.zeros((0, 0))
             return self._replace(
-                shared=Gaussian.from_priors(0, self.priors),
-                pulls=none,
-                precisions=none,
-                work=FilterWork.with_width(0),
+                shared=Gaussian.from_priors(0, self.priors), pulls=none, precisions=none, work=FilterWork.with_width(0)
             )
         count, before = int(self.work.notes[NEEDED]), len(self.shared.mean)
         if count <= before:

@@ -81,12 +81,7 @@ class Relation(NamedTuple):
 
         ``start`` is the diagonal of A_0⁻¹ for this many tasks, used before the first update of M.
         """
-        fresh, update, first, inverse = (
-            n_tasks - len(self.inverse),
-            self.update,
-            self.first,
-            self.inverse,
-        )
+        fresh, update, first, inverse = (n_tasks - len(self.inverse), self.update, self.first, self.inverse)
         # before the first update A is A_0 alone, which depends on the number of tasks
         if self.status[2] == 0 and fresh:
             first = start

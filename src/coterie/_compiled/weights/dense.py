@@ -64,9 +64,7 @@ class _DenseTable(Table):
         """Copy the weights of this many rows and features."""
         part = self.entries()[:rows, :features]
         table = self.empty(
-            part.shape[0] if rows is None else rows,
-            part.shape[1] if features is None else features,
-            self.numbers,
+            part.shape[0] if rows is None else rows, part.shape[1] if features is None else features, self.numbers
         )
         table.entries()[: part.shape[0], : part.shape[1]] = part
         return table._asdict()
