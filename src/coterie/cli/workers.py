@@ -107,7 +107,7 @@ def _print_progress() -> Callable[[Progress], None]:
 
 
 def _print_text(outcome: ShardedOutcome) -> None:
-    from coterie.evaluation.verdict import conclusion, reserve, tasks_called
+    from coterie.evaluation.verdict import conclusion
 
     from .printing import paragraph, print_lines
 
@@ -116,7 +116,7 @@ def _print_text(outcome: ShardedOutcome) -> None:
     advice, notes = "", ["No baselines ran."]
     if verdict.best is not None:
         headline, remarks = conclusion(verdict.best, verdict)
-        advice, notes = " ".join([headline, *remarks]), [tasks_called(verdict), reserve(verdict.best)]
+        advice, notes = " ".join([headline, *remarks]), []
     width = max(map(len, errors))
     stream = f"Over {counted(_count_examples(outcome), 'example')} of {counted(len(sums.tasks), 'task')}."
     price = (
